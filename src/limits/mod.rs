@@ -453,7 +453,7 @@ pub(crate) const VENV_SETTINGS_BYTES: usize = 64 << 10;
 pub(crate) const LINKS: u32 = 40;
 /// Files of a venv that are checked for changes after a run.
 pub(crate) const VENV_FILES: usize = 100_000;
-/// Files in all skills folders that are checked for changes before and after a script: a
+/// Files of a skill that are checked for changes before and after a script: a
 /// microsecond each.
 pub(crate) const CHANGES_ENTRIES: usize = 20_000;
 /// One such check, on a slow disk.

@@ -43,6 +43,7 @@ pub(crate) mod packages;
 pub(crate) mod private;
 pub(crate) mod probe;
 mod problem;
+pub(crate) mod program_files;
 pub(crate) mod programs;
 pub(crate) mod protected;
 pub(crate) mod python;

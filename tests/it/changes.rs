@@ -1,5 +1,4 @@
-//! Changes that a script makes to files that are later run or read as instructions are reported to
-//! the user, in its own skill and in others.
+//! What a script changes in its own skill is reported to the model and the user.
 
 use serde_json::{Value, json};
 
@@ -15,13 +14,11 @@ fn test_with_two_skills() -> Test {
         .skill("s", DOCUMENT)
         .skill("t", &DOCUMENT.replace("name: s", "name: t"))
         .file("skills/s/scripts/a.py", "print(1)\n")
-        .file("skills/t/scripts/a.py", "print(1)\n")
-        .file("skills/t/scripts/run", "#!/bin/sh\n")
-        .file("skills/t/scripts/run.sh", "true\n")
-        .file("skills/t/data.json", "{}")
+        .file("skills/s/scripts/run", "#!/bin/sh\n")
+        .file("skills/s/data.json", "{}")
         .file("elsewhere/b.py", "print(1)\n")
-        .link("skills/t/link.py", "../../elsewhere/b.py")
-        .venv("t")
+        .link("skills/s/link.py", "../../elsewhere/b.py")
+        .venv("s")
         .folder("other/bin")
         .link("skills/s/node_modules", "../../other")
 }
@@ -39,46 +36,46 @@ fn run(test: &Test, script: &str) -> (Value, Outcome) {
 }
 
 #[test]
-fn changed_code_and_instructions_are_reported() {
+fn changed_and_deleted_files_are_reported() {
     let table = [
-        ("open('scripts/a.py', 'a').write('#')", "scripts/a.py of the skill"),
-        ("open('new.py', 'w')", "new.py of the skill"),
-        ("open('x.pth', 'w')", "x.pth of the skill"),
-        ("open('.env', 'w')", ".env of the skill"),
-        ("open('.python-version', 'w')", ".python-version of the skill"),
-        ("open('uv.toml', 'w')", "uv.toml of the skill"),
-        ("open('references.MD', 'w')", "references.MD of the skill"),
-        ("open('tool', 'w').write('#!/bin/sh')", "tool of the skill"),
-        ("open('plain', 'w'); os.chmod('plain', 0o755)", "plain of the skill"),
-        ("os.symlink('/tmp', 'tmp')", "tmp of the skill"),
-        (
-            "os.makedirs('__pycache__'); open('__pycache__/a.cpython-311.pyc', 'w')",
-            "a.cpython-311.pyc of the skill",
-        ),
-        ("open(T + 'SKILL.md', 'a').write('x')", "/t/SKILL.md changed"),
-        ("open(T + 'scripts/a.py', 'a').write('x')", "/t/scripts/a.py changed"),
-        ("open(T + 'scripts/run', 'a').write('x')", "/t/scripts/run changed"),
-        ("open(T + 'requirements-dev.txt', 'w')", "/t/requirements-dev.txt changed"),
-        ("open(T + 'venv/bin/x', 'w')", "/t/venv/"),
-        ("os.makedirs(T + '.git/hooks')", "/t/.git changed"),
-        ("open('../../elsewhere/b.py', 'a').write('x')", "/t/link.py changed"),
-        ("os.mkdir('../u'); open('../u/skill.md', 'w')", "/u/skill.md changed"),
-        ("open('../skills-runner.lock', 'w')", "/skills-runner.lock changed"),
-        ("os.remove(T + 'scripts/run.sh')", "/t/scripts/run.sh changed"),
-        ("os.rename(T + 'SKILL.md', T + 'old')", "/t/SKILL.md changed"),
-        // A folder that is moved into the skill may contain files with old times.
-        ("os.rename('../../elsewhere', T + 'lib')", "/t/lib/b.py"),
-        ("open('../../other/bin/x', 'w')", "node_modules/bin of the skill"),
-        ("shutil.rmtree(T + 'venv')", "/t/venv changed"),
+        ("open('scripts/a.py', 'a').write('#')", "scripts/a.py"),
+        ("open('data.json', 'a').write(' ')", "data.json"),
+        ("open('SKILL.md', 'a').write('x')", "SKILL.md"),
+        ("os.chmod('data.json', 0o755)", "data.json"),
+        ("open('venv/bin/x', 'w')", "venv/bin"),
+        ("os.makedirs('.git/hooks')", ".git"),
+        ("open('../../elsewhere/b.py', 'a').write('x')", "link.py"),
+        ("open('../../other/bin/x', 'w')", "node_modules/bin"),
+        ("os.makedirs('__pycache__'); open('__pycache__/a.pyc', 'w')", "__pycache__/a.pyc"),
+        ("os.remove('scripts/run')", "scripts/run"),
+        ("os.rename('data.json', 'old')", "data.json"),
+        ("shutil.rmtree('venv')", "venv"),
     ];
     let test = test_with_two_skills();
-    for (script, reported) in table {
+    for (script, path) in table {
         let (result, run) = run(&test, script);
         let hint = result["hint"].as_str().unwrap_or_default();
-        let left = reported.replace(" of the skill", " in the skill's folder");
-        let is_named = hint.contains(reported) || hint.contains(&format!("the script left {left}"));
-        run.check(is_named, format_args!("{reported}: {hint}"));
-        run.stderr_has(reported);
+        let reported = format!("{path} of the skill changed");
+        run.check(hint.contains(&reported), format_args!("{reported}: {hint}"));
+        run.stderr_has(&reported);
+    }
+}
+
+/// New files are left in the skill's folder, whatever they are.
+#[test]
+fn new_files_are_left() {
+    let test = test_with_two_skills();
+    for (script, path) in [
+        ("open('new.py', 'w')", "new.py"),
+        ("open('.env', 'w')", ".env"),
+        ("os.symlink('/tmp', 'tmp')", "tmp"),
+        ("os.mkdir('out'); open('out/picture.png', 'w')", "out/picture.png"),
+        // A folder that is moved into the skill may contain files with old times.
+        ("os.rename('../../elsewhere', 'lib')", "lib/b.py"),
+    ] {
+        let (result, run) = run(&test, script);
+        run.check(result["left_in_skill"] == json!([path]), script);
+        run.stdout_has(&format!("the script left {path} in the skill's folder"));
     }
 }
 
@@ -89,64 +86,54 @@ fn folder_made_unreadable_is_reported() {
     if !std::path::Path::new("/usr/bin/python3").exists() {
         return report_skipped("no Python that every user may run");
     }
+    let _ = std::fs::remove_dir_all(test.path("skills/s/venv"));
     let shell = as_an_ordinary_user(&test);
-    for path in ["skills/s", "skills/s/scripts", "skills/t", "skills/t/scripts"] {
+    for path in ["skills/s", "skills/s/scripts"] {
         let _ = std::os::unix::fs::chown(test.path(path), Some(65534), Some(65534));
     }
     let test = test.shell(shell);
-    for (script, folder) in [
-        ("os.chmod('scripts', 0o311)", "scripts of the skill"),
-        ("os.chmod(T + 'scripts', 0o311)", "/t/scripts changed"),
-    ] {
-        run(&test, script).1.stderr_has(folder);
-    }
+    run(&test, "os.chmod('scripts', 0o311)").1.stderr_has("scripts of the skill");
 }
 
 /// Modification times can be set back, but not the time of the last status change.
 #[test]
 fn files_with_reset_times_are_reported() {
-    let test = test_with_two_skills();
-    for (path, reported) in
-        [("scripts/a.py", "scripts/a.py of the skill"), ("../t/scripts/a.py", "/t/scripts/a.py")]
-    {
-        let script = format!(
-            "path = '{path}'\nold = os.stat(path)\nopen(path, 'w').write('print(2)\\n')\n\
-             os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))\n\
-             assert os.stat(path).st_mtime_ns == old.st_mtime_ns and os.stat(path).st_size == old.st_size"
-        );
-        run(&test, &script).1.stderr_has(reported);
-    }
+    let script = "path = 'scripts/a.py'\nold = os.stat(path)\nopen(path, 'w').write('print(2)\\n')\n\
+        os.utime(path, ns=(old.st_atime_ns, old.st_mtime_ns))\n\
+        assert os.stat(path).st_mtime_ns == old.st_mtime_ns and os.stat(path).st_size == old.st_size";
+    run(&test_with_two_skills(), script).1.stderr_has("scripts/a.py of the skill changed");
 }
 
+/// Other skills and the skills folder are not looked at.
 #[test]
 fn other_changes_are_not_reported() {
     let test = test_with_two_skills();
     for script in [
         "import scripts.a",
         "open('scripts/a.py').read(); os.listdir(T)",
-        "open('out.csv', 'w').write('x'); open(T + 'data.json', 'w').write('[]')",
-        "os.mkdir('out'); open('out/picture.png', 'w').write('x')",
-        "os.remove('out.csv')",
         "open('../../mine.py', 'w').write('x')",
+        "open(T + 'SKILL.md', 'a').write('x'); os.mkdir(T + 'venv')",
+        "open('../skills-runner.lock', 'w')",
     ] {
         let (result, run) = run(&test, script);
         let hint = result["hint"].as_str().unwrap_or_default();
         run.check(!hint.contains("changed"), script);
         run.stderr_is_empty();
     }
+    let many = "os.mkdir(T + 'many')\nfor i in range(20_100): os.close(os.open(f'{T}many/{i}', os.O_CREAT))\n";
+    run(&test, many).1.stderr_is_empty();
 }
 
-/// Also with `-q` and through a model. An incomplete search is reported.
+/// Also with `-q`. An incomplete search is reported.
 #[test]
 fn long_list_of_changes_is_cut_and_says_so() {
     let test = test_with_two_skills();
-    let (result, run) = run(&test, "for i in range(15): open(f'{T}m{i}.py', 'w')");
+    run(&test, "for i in range(15): open(f'm{i}.py', 'w')");
+    let (result, run) = run(&test, "for i in range(15): open(f'm{i}.py', 'a').write('x')");
     let hint = result["hint"].as_str().unwrap_or_default();
-    run.check(hint.contains("and 5 more changed"), hint);
-    let many = "os.mkdir(T + 'many')\nfor i in range(20_100): os.close(os.open(f'{T}many/{i}', os.O_CREAT))\n";
+    run.check(hint.contains("and 5 more of the skill changed"), hint);
+    let many =
+        "os.mkdir('many')\nfor i in range(20_100): os.close(os.open(f'many/{i}', os.O_CREAT))\n";
     let (_, run) = self::run(&test, many);
     run.stderr_has("not all were checked for changes");
-    // The skill's own files are listed first.
-    let (_, run) = self::run(&test, "open('late.py', 'w')");
-    run.stderr_has("late.py of the skill").stderr_has("not all were checked for changes");
 }

@@ -1,5 +1,4 @@
-//! Detection of changes by a script that affect later runs: of every file in the skills folders
-//! that a program runs, that a tool reads as settings, or that a model reads as instructions.
+//! Detection of what a script changes in its own skill's folder.
 //!
 //! The files before and after the run are compared by size, times, inode and mode. Among the
 //! times is that of the last change (`ctime`), which no program can set back without privileges.
@@ -16,117 +15,77 @@ use crate::limits;
 use crate::skills::Skill;
 
 mod scan;
-mod startup_files;
 
-use scan::{ChangeTime, EntryState, FolderScan, ScanBudget, ScannedFolders};
-pub(crate) use startup_files::is_program;
-use startup_files::{affects_later_runs, path_affects_later_runs};
+use scan::{ChangeTime, EntryState, FolderScan, ScanBudget};
 
-/// State of all skills folders before a script runs.
+/// State of a skill's folder before a script runs.
 #[derive(Debug)]
-pub(crate) struct SkillsSnapshot {
+pub(crate) struct SkillSnapshot<'s> {
+    skill: &'s Path,
     before: FolderScan,
     taken_at: ChangeTime,
 }
 
-/// The changes since a [`SkillsSnapshot`].
+/// The changes since a [`SkillSnapshot`], by paths in the skill's folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct SkillChanges {
-    /// Paths in the script's own skill.
-    pub own: Vec<PathBuf>,
-    /// Paths elsewhere in the skills folders.
-    pub others: Vec<PathBuf>,
-    /// All new files in the script's own skill, also those that affect no later run.
+    /// What was there and was changed or deleted, and new folders that tools fill.
+    pub changed: Vec<PathBuf>,
+    /// New files.
     pub left: Vec<PathBuf>,
     /// Whether there are more files than were checked.
     pub is_cut: bool,
 }
 
-fn own_path(skill: Option<&Skill>) -> Option<&Path> {
-    Some(&skill?.path)
-}
-
-impl SkillsSnapshot {
-    /// Records the state of the skill and of the skills folders. `mark` is a file that was
-    /// changed just before: its time is the start of the run.
-    pub(crate) fn capture(
-        skill: Option<&Skill>,
-        folders: &[PathBuf],
-        mark: &Path,
-    ) -> io::Result<SkillsSnapshot> {
-        Ok(SkillsSnapshot {
-            before: FolderScan::collect(ScannedFolders { own: own_path(skill), folders }),
+impl SkillSnapshot<'_> {
+    /// Records the state of the skill. `mark` is a file that was changed just before: its time is
+    /// the start of the run.
+    pub(crate) fn capture<'s>(skill: &'s Skill, mark: &Path) -> io::Result<SkillSnapshot<'s>> {
+        Ok(SkillSnapshot {
+            skill: &skill.path,
+            before: FolderScan::collect(&skill.path),
             taken_at: ChangeTime::from_metadata(&mark.symlink_metadata()?),
         })
     }
 
     /// The changes since then; of a folder that tools fill, only the first one.
-    pub(crate) fn changes(&self, skill: Option<&Skill>, folders: &[PathBuf]) -> SkillChanges {
-        let own = own_path(skill);
-        let after = FolderScan::collect(ScannedFolders { own, folders });
+    pub(crate) fn changes(&self) -> SkillChanges {
+        let after = FolderScan::collect(self.skill);
         let mut budget = ScanBudget::new(limits::VENV_FILES);
-        let mut found = self.changed_paths(&after, &mut budget);
-        found.extend(self.removed_paths(&after));
-        found.sort_unstable();
-        let is_cut = after.is_cut || budget.is_spent;
-        let left = own.map_or(Vec::new(), |own| self.new_paths(&after, own));
-        let mut changes = SkillChanges { left, is_cut, ..SkillChanges::default() };
-        for path in found {
-            match own.and_then(|own| path.strip_prefix(own).ok()) {
-                Some(inner) => changes.own.push(inner.to_path_buf()),
-                None => changes.others.push(path),
+        let mut changes = SkillChanges::default();
+        for (path, now) in &after.entries {
+            match self.before.entries.get(path) {
+                // If the first scan reached its limit, an unknown file may be an old one.
+                None if self.before.is_cut => {}
+                None if self.is_left(path, now) => changes.left.push(path.clone()),
+                Some(known) if known.is_same(now) => {
+                    if let EntryState::ToolFolder(_) = now {
+                        changes.changed.extend(self.first_changed_in(path, &mut budget));
+                    }
+                }
+                _ => changes.changed.push(path.clone()),
             }
         }
+        let before = self.before.entries.keys();
+        let is_removed = |path: &&PathBuf| {
+            !after.entries.contains_key(*path) && path.symlink_metadata().is_err()
+        };
+        changes.changed.extend(before.filter(is_removed).cloned());
+        changes.changed.sort_unstable();
+        for path in changes.changed.iter_mut().chain(&mut changes.left) {
+            *path = path.strip_prefix(self.skill).unwrap_or(path).to_path_buf();
+        }
+        changes.is_cut = after.is_cut || budget.is_spent;
         changes
     }
 
-    /// The new files in the skill's folder, relative to it, without those that Python and its
-    /// tools cache.
-    fn new_paths(&self, after: &FolderScan, own: &Path) -> Vec<PathBuf> {
-        let known = &self.before.entries;
-        let is_new = |path: &Path| !self.before.is_cut && !known.contains_key(path);
-        let is_left = |path: &Path, state: &EntryState| match state {
-            EntryState::File(..) => !path.iter().any(is_cache),
+    /// Whether a new entry is one that the script left: no cache of Python and its tools.
+    fn is_left(&self, path: &Path, state: &EntryState) -> bool {
+        let inner = path.strip_prefix(self.skill).unwrap_or(path);
+        match state {
+            EntryState::File(_) => !inner.iter().any(is_cache),
             _ => path.ends_with("node_modules"),
-        };
-        let left = after.entries.iter().filter_map(|(path, state)| {
-            let inner = path.strip_prefix(own).ok()?;
-            (is_new(path) && is_left(inner, state)).then(|| inner.to_path_buf())
-        });
-        left.collect()
-    }
-
-    /// New and changed files that affect later runs, folders that can no longer be listed, and
-    /// what was changed in the folders that tools fill.
-    fn changed_paths(&self, after: &FolderScan, budget: &mut ScanBudget) -> Vec<PathBuf> {
-        let mut changed = Vec::new();
-        for (path, now) in &after.entries {
-            let known = self.before.entries.get(path);
-            let is_same = known.is_some_and(|known| known.is_same(now));
-            // If the first scan reached its limit, an unknown file may be an old one.
-            let is_unknown = known.is_none() && self.before.is_cut;
-            match now {
-                EntryState::ToolFolder(_) if is_same || is_unknown => {
-                    changed.extend(self.first_changed_in(path, budget));
-                }
-                EntryState::File(_, latest) if is_unknown && *latest <= self.taken_at => {}
-                _ if is_same => {}
-                EntryState::File(..) if !affects_later_runs(path) => {}
-                _ => changed.push(path.clone()),
-            }
         }
-        changed
-    }
-
-    fn removed_paths(&self, after: &FolderScan) -> impl Iterator<Item = PathBuf> {
-        let before = self.before.entries.iter();
-        let removed = before.filter(|(path, state)| {
-            let is_file = matches!(state, EntryState::File(..));
-            !after.entries.contains_key(*path)
-                && (!is_file || path_affects_later_runs(path))
-                && path.symlink_metadata().is_err()
-        });
-        removed.map(|(path, _)| path.clone())
     }
 
     /// The first path in that folder, or the folder itself, that was changed since. Adding or

@@ -1,6 +1,6 @@
-//! The state of all files in the skills folders.
+//! The state of all files in a skill's folder.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::fs::{self, Metadata};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
@@ -49,21 +49,12 @@ impl ScanBudget {
     }
 }
 
-/// The folders that are scanned: first the skill whose script runs, then all others.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct ScannedFolders<'p> {
-    /// The skill's folder, if there is a skill.
-    pub(super) own: Option<&'p Path>,
-    /// The skills folders.
-    pub(super) folders: &'p [PathBuf],
-}
-
 /// State of one entry.
 #[derive(Debug)]
 pub(super) enum EntryState {
-    /// A file or a link: a hash that differs once it was written, replaced or renamed, and the
-    /// time of its last change. For a link both include its target.
-    File(u64, ChangeTime),
+    /// A file or a link: a hash that differs once it was written, replaced or renamed; of a link
+    /// with its target.
+    File(u64),
     /// A folder that tools fill, by device and inode.
     ToolFolder((u64, u64)),
     /// A folder that cannot be listed, so its changes are unknown.
@@ -74,7 +65,7 @@ impl EntryState {
     /// Whether nothing has changed from this state to the other.
     pub(super) fn is_same(&self, other: &EntryState) -> bool {
         match (self, other) {
-            (EntryState::File(hash, _), EntryState::File(other, _)) => hash == other,
+            (EntryState::File(hash), EntryState::File(other)) => hash == other,
             (EntryState::ToolFolder(id), EntryState::ToolFolder(other)) => id == other,
             (EntryState::Unlistable, EntryState::Unlistable) => true,
             _ => false,
@@ -82,7 +73,7 @@ impl EntryState {
     }
 }
 
-/// All entries of the scanned folders.
+/// All entries of the folder and those below it.
 #[derive(Debug, Default)]
 pub(super) struct FolderScan {
     pub(super) entries: BTreeMap<PathBuf, EntryState>,
@@ -91,32 +82,12 @@ pub(super) struct FolderScan {
 }
 
 impl FolderScan {
-    /// Scans every file below these folders, each real folder once. The only links to folders
-    /// that are followed are skills and venvs.
-    pub(super) fn collect(places: ScannedFolders<'_>) -> FolderScan {
+    /// Scans every file of a skill. The only links to folders that are followed are venvs.
+    pub(super) fn collect(skill: &Path) -> FolderScan {
         let mut scan = FolderScan::default();
         let mut budget = ScanBudget::new(limits::CHANGES_ENTRIES);
-        let mut known = BTreeSet::new();
-        let mut waiting: Vec<PathBuf> = Vec::new();
-        for folder in places.folders.iter().rev() {
-            for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-                if entry.path().is_dir() {
-                    waiting.push(entry.path());
-                } else if budget.spend_one() {
-                    scan.add_file(&entry, places);
-                }
-            }
-        }
-        waiting.extend(places.own.map(Path::to_path_buf));
+        let mut waiting = vec![skill.to_path_buf()];
         while let Some(folder) = waiting.pop() {
-            let identity = folder.metadata().map(|status| (status.dev(), status.ino()));
-            let Some(identity) = identity.ok().filter(|identity| known.insert(*identity)) else {
-                continue;
-            };
-            if Some(folder.as_path()) != places.own && is_tool_folder(&folder) {
-                scan.entries.insert(folder, EntryState::ToolFolder(identity));
-                continue;
-            }
             let Ok(entries) = fs::read_dir(&folder) else {
                 scan.entries.insert(folder, EntryState::Unlistable);
                 continue;
@@ -127,28 +98,29 @@ impl FolderScan {
                     return scan;
                 }
                 let path = entry.path();
-                let is_folder = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_folder || (is_tool_folder(&path) && path.is_dir()) {
+                let filled = is_tool_folder(&path).then(|| path.metadata().ok()).flatten();
+                if let Some(status) = filled.filter(Metadata::is_dir) {
+                    let identity = (status.dev(), status.ino());
+                    scan.entries.insert(path, EntryState::ToolFolder(identity));
+                } else if entry.file_type().is_ok_and(|kind| kind.is_dir()) {
                     waiting.push(path);
                 } else {
-                    scan.add_file(&entry, places);
+                    scan.add_file(&entry, folder == skill);
                 }
             }
         }
-        scan.is_cut = budget.is_spent;
         scan
     }
 
-    fn add_file(&mut self, entry: &fs::DirEntry, places: ScannedFolders<'_>) {
+    /// Adds a file; `is_top`: it lies directly in the skill's folder.
+    fn add_file(&mut self, entry: &fs::DirEntry, is_top: bool) {
         let path = entry.path();
         let Ok(status) = entry.metadata() else {
             return;
         };
         let target = status.is_symlink().then(|| path.metadata().ok()).flatten();
-        let is_own = places.own.is_some() && path.parent() == places.own;
-        let content = is_own.then(|| instructions(&path)).flatten();
+        let content = is_top.then(|| instructions(&path)).flatten();
         let mut hasher = DefaultHasher::new();
-        let mut latest = ChangeTime::from_metadata(&status);
         for status in [Some(&status), target.as_ref()].into_iter().flatten() {
             status.mode().hash(&mut hasher);
             // The entries of a folder are no part of a link to it.
@@ -156,15 +128,14 @@ impl FolderScan {
                 (status.dev(), status.ino()).hash(&mut hasher);
                 continue;
             }
-            let changed = ChangeTime::from_metadata(status);
-            latest = latest.max(changed);
             if content.is_none() {
                 let written = (status.size(), status.mtime(), status.mtime_nsec());
-                (status.dev(), status.ino(), written, changed.0, changed.1).hash(&mut hasher);
+                let changed = (status.ctime(), status.ctime_nsec());
+                (status.dev(), status.ino(), written, changed).hash(&mut hasher);
             }
         }
         content.hash(&mut hasher);
-        self.entries.insert(path, EntryState::File(hasher.finish(), latest));
+        self.entries.insert(path, EntryState::File(hasher.finish()));
     }
 }
 

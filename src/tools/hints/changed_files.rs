@@ -1,5 +1,4 @@
-//! Files that a script changed and that affect later runs: a hint for the model, a warning for the
-//! user.
+//! Files that a script changed in its skill's folder: a hint for the model, a warning for the user.
 
 use std::path::PathBuf;
 
@@ -11,11 +10,10 @@ use crate::text::one_line_name;
 
 const LATER: &str = "later runs use what is there now";
 
-/// Returns the hint about changed files, without those that [`left_hint`] names.
+/// Returns the hint about changed files.
 pub(super) fn hint(changes: &SkillChanges) -> Option<String> {
-    let own = changes.own.iter().filter(|path| !changes.left.contains(path)).cloned();
-    let what = changed_files(&own.collect::<Vec<_>>(), &changes.others)?;
-    Some(format!("{what} while the script ran: {LATER}"))
+    let names = name_paths(&changes.changed)?;
+    Some(format!("{names} of the skill changed while the script ran: {LATER}"))
 }
 
 /// Returns the hint about files that were left in the skill's folder.
@@ -46,26 +44,16 @@ pub(in crate::tools) fn left_in_skill(changes: &SkillChanges) -> Vec<String> {
 }
 
 /// Returns the changes for the user, and notes if not all files were checked.
-pub(in crate::tools) fn warning(skill: Option<&Skill>, changes: &SkillChanges) -> Option<String> {
-    let cut = changes.is_cut.then(|| {
-        "the skills folders have too many files: not all were checked for changes".to_owned()
-    });
-    let found = changed_files(&changes.own, &changes.others);
-    let found = found.map(|what| format!("{what}: {LATER}"));
+pub(in crate::tools) fn warning(skill: &Skill, changes: &SkillChanges) -> Option<String> {
+    let cut = changes
+        .is_cut
+        .then(|| "the skill has too many files: not all were checked for changes".to_owned());
+    let found = name_paths(&changes.changed);
+    let found = found.map(|names| format!("{names} of the skill changed: {LATER}"));
     let parts: Vec<String> = found.into_iter().chain(cut).collect();
     let list = parts.join("; ");
-    let what = match skill {
-        Some(skill) => format!("a script of the skill `{}`", skill.name),
-        None => "a script".into(),
-    };
-    (!parts.is_empty()).then(|| format!("while {what} ran: {list}"))
-}
-
-/// Names the changed files that affect later runs.
-fn changed_files(own: &[PathBuf], others: &[PathBuf]) -> Option<String> {
-    let own = name_paths(own).map(|names| format!("{names} of the skill"));
-    let whose: Vec<String> = own.into_iter().chain(name_paths(others)).collect();
-    (!whose.is_empty()).then(|| format!("{} changed", whose.join(", and ")))
+    let is_any = !parts.is_empty();
+    is_any.then(|| format!("while a script of the skill `{}` ran: {list}", skill.name))
 }
 
 /// Lists the first of these paths, and the number of further ones.

@@ -65,7 +65,7 @@ pub(super) struct HintRequest<'h> {
     pub left_behind: u32,
     /// Whether these keep running.
     pub keep_leftovers: bool,
-    /// What it changed in the skills folders, if that was checked.
+    /// What it changed in the skill's folder, if that was checked.
     pub changes: Option<&'h SkillChanges>,
     /// What the sandbox refuses, if the output shows a refused access.
     pub sandbox_advice: Option<&'h str>,

@@ -3,7 +3,7 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fmt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde_json::{Value, json};
 
@@ -11,7 +11,7 @@ use crate::error::Fault;
 use crate::limits;
 use crate::skills::ScriptSettings;
 use crate::skills::Skill;
-use crate::skills::changes::SkillsSnapshot;
+use crate::skills::changes::SkillSnapshot;
 use crate::skills::python::{Interpreter, guardian_fault, script_environment};
 use crate::tool::{Effects, ToolResult};
 use crate::tools::ToolContext;
@@ -104,8 +104,9 @@ impl ProgramRun<'_> {
     pub(super) fn run(&self) -> Result<ToolResult, String> {
         let (skill, context) = (self.skill, self.context);
         self.scripts.check_user_folder(identity(&self.scripts.user_folder))?;
-        let folders = self.writable_folders();
-        let before = SkillsSnapshot::capture(skill, &folders, self.scratch.path())
+        let before = skill.map(|skill| SkillSnapshot::capture(skill, self.scratch.path()));
+        let before = before
+            .transpose()
             .map_err(|error| self.not_run("its temporary folder was deleted", error))?;
         if let Err(StopReason::Interrupted(_)) = context.cancellation.check() {
             return Err("interrupted by the user".into());
@@ -133,7 +134,7 @@ impl ProgramRun<'_> {
             run: self,
             limit: (limit == self.scripts.limit).then_some(limit),
             sandbox: &sandbox,
-            changes: before.changes(skill, &folders),
+            changes: before.map(|before| before.changes()).unwrap_or_default(),
             outcome: &outcome,
         };
         Ok(report.result())
@@ -176,20 +177,6 @@ impl ProgramRun<'_> {
             }
             (None, None) => self.cannot_run(error),
         }
-    }
-
-    /// Returns the skills folders in which the program may write.
-    fn writable_folders(&self) -> Vec<PathBuf> {
-        let folders = self.context.skills.folders().iter();
-        let mut folders: Vec<PathBuf> = folders.map(|folder| folder.path.clone()).collect();
-        if let Some(confinement) = &self.scripts.sandbox {
-            let granted = |folder: &PathBuf| {
-                let mut granted = confinement.write.iter();
-                granted.any(|path| path.starts_with(folder) || folder.starts_with(path))
-            };
-            folders.retain(granted);
-        }
-        folders
     }
 
     fn environment(&self, sandbox: &RunSandbox) -> Vec<(OsString, OsString)> {

@@ -46,7 +46,7 @@ pub(super) struct ProgramReport<'r> {
     pub limit: Option<Duration>,
     /// The sandbox in which it ran.
     pub sandbox: &'r RunSandbox,
-    /// Files that it changed and that affect later runs.
+    /// Files that it changed in its skill's folder.
     pub changes: SkillChanges,
     /// The process's exit and output.
     pub outcome: &'r ProcessOutcome,
@@ -99,7 +99,7 @@ impl ProgramReport<'_> {
             ok: returncode == 0 && object.error.is_none(),
             // A structure of strings and numbers always has a JSON form.
             object: serde_json::to_string(&object).ok(),
-            warning: warning(run.skill, &self.changes),
+            warning: run.skill.and_then(|skill| warning(skill, &self.changes)),
             action: Some(self.action(returncode)),
             ..ToolResult::default()
         }

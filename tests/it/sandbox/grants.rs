@@ -259,7 +259,7 @@ fn refused_access_is_explained() {
     assert!(result["hint"].is_null());
 }
 
-/// A changed file that affects later runs is reported, with and without the sandbox.
+/// A changed file of the skill is reported, with and without the sandbox.
 #[test]
 fn changed_document_or_venv_is_reported() {
     for sandbox in ["on", "off"] {
@@ -270,7 +270,7 @@ fn changed_document_or_venv_is_reported() {
         for (script, told) in [
             ("open('notes', 'w').write('x')", None),
             ("open('SKILL.md').read()", None),
-            ("import os; os.chmod('notes', 0o600)", None),
+            ("import os; os.chmod('notes', 0o600)", Some("notes of the skill changed")),
             ("import os; os.utime('SKILL.md', (0, 0))", None),
             (
                 "open('requirements.txt', 'w').write('x')",
