@@ -13,13 +13,13 @@ use crate::cli::model_lookup::typable_names;
 use crate::cli::options::{CommonOptions, InitCommand};
 use crate::cli::startup::Startup;
 use crate::cli::stdin;
-use crate::config::{Config, ConfigNeeds};
+use crate::config::{Config, ConfigNeeds, ollama_address};
 use crate::dotenv;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::model::http::{EndpointQuery, ListedModel, ModelListing, query_briefly};
 use crate::settings::{
-    LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME, OPENAI_API_KEY,
+    LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME, OLLAMA_HOST, OPENAI_API_KEY,
     OPENAI_BASE_URL, OPENAI_MODEL, Settings,
 };
 use crate::ui::Output;
@@ -27,8 +27,6 @@ use crate::world::cancellation::Cancellation;
 use crate::world::files;
 use crate::world::terminal;
 
-/// The address of Ollama on this machine.
-const OLLAMA: &str = "http://127.0.0.1:11434/v1";
 /// The address to which a key in `OPENAI_API_KEY` belongs.
 const OPENAI: &str = "https://api.openai.com/v1";
 /// Stands for a model that is not known yet.
@@ -81,11 +79,12 @@ impl FirstSetup<'_> {
     fn choose_address(&mut self, output: &mut Output) -> Result<()> {
         let known = [LLM_API_BASE_URL, OPENAI_BASE_URL];
         let known = known.into_iter().find_map(|name| self.value(name));
+        let ollama = ollama_address(&self.value(OLLAMA_HOST).unwrap_or_default());
         let address = match (self.command.base_url.clone().or(known), self.value(OPENAI_API_KEY)) {
             (Some(address), _) => address,
-            (None, _) if self.models(OLLAMA, true, output)?.is_some() => {
-                output.note(&format!("found Ollama on this machine: {OLLAMA}"));
-                OLLAMA.to_string()
+            (None, _) if self.models(&ollama, true, output)?.is_some() => {
+                output.note(&format!("found Ollama: {ollama}"));
+                ollama
             }
             (None, Some(_)) => {
                 output.note(&format!("found OPENAI_API_KEY: {OPENAI}"));

@@ -140,7 +140,7 @@ impl ConfigReader<'_> {
     fn address(&mut self, name: &'static str) -> Option<(Address, ValueSource)> {
         let (text, source) = self.trimmed_text(name)?;
         let parsed = match name {
-            settings::OLLAMA_HOST => Address::parse(&ollama_host::address_text(&text)),
+            settings::OLLAMA_HOST => Address::parse(&ollama_host::ollama_address(&text)),
             _ => Address::parse(&text),
         };
         match parsed {

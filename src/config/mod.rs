@@ -37,6 +37,7 @@ mod trust;
 
 pub(crate) use endpoint::EndpointWithoutModel;
 pub(crate) use missing::{SettingLine, configuration_error};
+pub(crate) use ollama_host::ollama_address;
 
 /// The configuration of a run.
 #[derive(Clone, Debug)]

@@ -7,10 +7,10 @@ use crate::model::http::OLLAMA_PORT;
 /// Ollama's own service, which is reached with https.
 const OLLAMA_SERVICE: &str = "ollama.com";
 
-/// The OpenAI-compatible address, as text to be parsed, for a value of `OLLAMA_HOST`. A server
-/// listens at `0.0.0.0` or `[::]` on all addresses of its machine, so a client connects to
-/// loopback.
-pub(super) fn address_text(value: &str) -> String {
+/// The OpenAI-compatible address, as text to be parsed, for a value of `OLLAMA_HOST`; for none
+/// that of Ollama on this machine. A server listens at `0.0.0.0` or `[::]` on all addresses of its
+/// machine, so a client connects to loopback.
+pub(crate) fn ollama_address(value: &str) -> String {
     let value = value.trim_matches(|c: char| c.is_whitespace() || matches!(c, '"' | '\''));
     let (scheme, rest, default_port) = match value.split_once("://") {
         None if value == OLLAMA_SERVICE => ("https", value, None),
@@ -82,7 +82,7 @@ mod tests {
             ("ollama.com", "https://ollama.com/v1"),
         ];
         for (value, expected) in table {
-            let address = Address::parse(&address_text(value)).unwrap();
+            let address = Address::parse(&ollama_address(value)).unwrap();
             assert_eq!(address.to_string(), expected, "{value}");
         }
         for (value, reason) in [
@@ -92,7 +92,7 @@ mod tests {
             ("me:pw@machine", "user name or password"),
             ("a b", "' '"),
         ] {
-            let error = Address::parse(&address_text(value)).unwrap_err();
+            let error = Address::parse(&ollama_address(value)).unwrap_err();
             assert!(error.contains(reason), "{value}: {error}");
         }
     }

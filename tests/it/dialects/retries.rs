@@ -76,40 +76,23 @@ fn long_retry_delay_is_reported_and_not_waited_for() {
 
 #[test]
 fn short_retry_delay_is_waited_for() {
-    // Longer than the program's own delay before the second attempt.
-    let soon = since_1970().as_secs() + 2;
-    let (date, epoch) = (http_date(soon), soon.to_string());
     let body = r#"{"error":{"message":"Slow down","details":[{"@type":"type.googleapis.com/google.rpc.RetryInfo","retryDelay":"0.9s"}]}}"#;
+    // In the body of a reply with status 200, as OpenRouter sends it.
+    let event = format!("data: {}", body.replace("\"message\"", "\"code\":429,\"message\""));
+    // Longer than the program's own delay before the second attempt. Dates are above.
     let table = [
-        (Reply::status(429).header("Retry-After-Ms", "900"), 0.9),
-        (Reply::status(503).header("Retry-After", "1"), 1.0),
-        (Reply::status(429).header("Retry-After", &date), 0.9),
-        (Reply::status(429).header("X-RateLimit-Reset", &epoch), 0.9),
-        (Reply::status(429).header("X-RateLimit-Reset", "0.9s"), 0.9),
-        (Reply::status(429).body(body), 0.9),
-        (Reply::error(429, "Please try again in 900ms."), 0.9),
-        // In the body of a reply with status 200, as OpenRouter sends it.
-        (
-            Reply::sse([format!(
-                "data: {}",
-                body.replace("\"message\"", "\"code\":429,\"message\"")
-            )]),
-            0.9,
-        ),
+        (Reply::status(429).header("Retry-After-Ms", "900"), 900),
+        (Reply::status(503).header("Retry-After", "1"), 1000),
+        (Reply::status(429).header("X-RateLimit-Reset", "0.9s"), 900),
+        (Reply::status(429).body(body), 900),
+        (Reply::error(429, "Please try again in 900ms."), 900),
+        (Reply::sse([event]), 900),
     ];
-    // In parallel, since they only wait.
-    let runs = table.map(|(reply, least)| {
-        std::thread::spawn(move || {
-            let talk = talk(&[], [reply, Reply::text("4")]);
-            talk.run.success().stdout("4\n");
-            let pause = talk.requests[1].arrived - talk.requests[0].arrived;
-            (pause.as_secs_f64(), least)
-        })
+    in_parallel(table, |(reply, delay)| {
+        let talk = talk(&["-o", "jsonl"], [reply, Reply::text("4")]);
+        let run = talk.run.success().took_at_least(Duration::from_millis(delay));
+        run.stdout_has(&format!(r#""attempt":2,"delay_ms":{delay},"#));
     });
-    for (number, run) in runs.into_iter().enumerate() {
-        let (pause, least) = run.join().expect("the run went well");
-        assert!(pause >= least && pause < 3.5, "{number}: {pause} s, {least} s were requested");
-    }
 }
 
 #[test]

