@@ -18,6 +18,7 @@ use crate::model::{
     FinishReason, ModelReply, TextCall, has_call_marker, is_code_call, marked_tags,
     read_code_calls, read_marked_calls, read_text_calls, sentence_and_calls,
 };
+use crate::text::{FenceLine, OpenFences, fence_language};
 use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::{Tools, runs_language};
 
@@ -314,13 +315,14 @@ fn describes_call(text: &str, conversation: &Conversation, tools: &Tools<'_>) ->
     // In a call it stands in quotes or before its arguments.
     let is_word = |word: &str, name: &str| word.trim_matches(['`', '*', '.', ',', ':']) == name;
     let is_named = |name: &str| text.split_whitespace().any(|word| is_word(word, name));
-    let opens_code = |line: &str| {
-        let language = line.trim_start().strip_prefix("```").unwrap_or_default();
-        runs_language(&language.trim().to_lowercase())
+    let mut fences = OpenFences::default();
+    let mut opens_code = |line: &str| match fences.advance(line) {
+        FenceLine::Open(info) => runs_language(&fence_language(info)),
+        _ => false,
     };
     let describes = tools.definitions().iter().any(|tool| is_named(&tool.name))
         || tools.definitions().iter().any(|tool| tool.name == "run_python_script")
-            && text.lines().any(opens_code);
+            && text.lines().any(&mut opens_code);
     describes
         && !has_called
         && !tools.definitions().iter().any(|tool| question.contains(&tool.name))

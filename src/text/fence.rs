@@ -1,5 +1,19 @@
 //! Code fences: around the text that a model means, and in the lines of a document.
 
+/// Languages of fences whose code a shell runs.
+const SHELLS: [&str; 8] =
+    ["bash", "sh", "shell", "zsh", "console", "terminal", "shell-session", "shellscript"];
+
+/// The language that the text behind the marks of an opening fence names, in lower case.
+pub(crate) fn fence_language(info: &str) -> String {
+    info.split([' ', '{', ',', ':']).next().unwrap_or_default().to_lowercase()
+}
+
+/// Whether a shell runs the code of a fence with this language.
+pub(crate) fn is_shell_language(language: &str) -> bool {
+    SHELLS.contains(&language)
+}
+
 /// What a line of Markdown is for its code fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum FenceLine<'l> {

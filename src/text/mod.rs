@@ -15,7 +15,7 @@ mod invisible;
 mod sentences;
 
 pub(crate) use decoding::any_decoded;
-pub(crate) use fence::{FenceLine, OpenFences, single_fence};
+pub(crate) use fence::{FenceLine, OpenFences, fence_language, is_shell_language, single_fence};
 pub(crate) use invisible::{TerminalTextFilter, find_hidden, is_invisible, without_invisible};
 pub(crate) use sentences::{first_sentences, whole_sentences};
 

@@ -15,7 +15,7 @@ use crate::skills::needs::Needs;
 use crate::skills::python::setup_command;
 use crate::skills::venv::path_in_skill;
 use crate::skills::{Document, Skill, evals, file_list, frontmatter, invocation};
-use crate::text::{self, counted, one_line, one_line_name, shell_quoted};
+use crate::text::{self, FenceLine, OpenFences, counted, one_line, one_line_name, shell_quoted};
 use crate::tool::{Action, Effects, ToolResult};
 use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
 use crate::world::confined::OpenError;
@@ -251,12 +251,12 @@ fn first_part(
 
 /// The headings outside of code, with the numbers of their lines, from 1.
 fn headings(text: &str, page_bytes: usize) -> impl Iterator<Item = (usize, &str)> {
-    let (mut in_code, mut next) = (false, 1);
+    let (mut fences, mut next) = (OpenFences::default(), 1);
     text.split_inclusive('\n').filter_map(move |line| {
         let number = next;
         next += line.len().div_ceil(page_bytes);
-        in_code ^= line.trim_start().starts_with("```");
-        (!in_code && line.starts_with('#')).then_some((number, line))
+        let is_prose = fences.advance(line) == FenceLine::Outside;
+        (is_prose && line.starts_with('#')).then_some((number, line))
     })
 }
 

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use crate::limits;
 use crate::model::quirks::call_markers;
-use crate::text::single_fence;
+use crate::text::{FenceLine, OpenFences, single_fence};
 use crate::tool::ToolDefinition;
 
 mod literal;
@@ -183,14 +183,12 @@ pub(crate) fn has_call_marker(text: &str) -> bool {
 /// Whether a line outside of code starts with a marker, before or at the position `last`.
 fn is_marked_call(text: &str, last: usize) -> bool {
     let ends = call_markers::ENDS.iter().any(|end| text.ends_with(end));
-    let (mut in_code, mut offset) = (false, 0);
+    let (mut fences, mut offset) = (OpenFences::default(), 0);
     for line in text.split_inclusive('\n') {
         let unindented = line.trim_start_matches(' ');
         // Four spaces are code in Markdown.
         let is_indented = line.len() - unindented.len() >= 4 || line.starts_with('\t');
-        if unindented.starts_with("```") {
-            in_code = !in_code;
-        } else if !in_code && !is_indented {
+        if fences.advance(line) == FenceLine::Outside && !is_indented {
             let marker =
                 call_markers::STARTS.iter().filter_map(|marker| unindented.find(marker)).min();
             // After other words it is a call only if the text ends with an end marker and it is

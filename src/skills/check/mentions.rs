@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::own_paths::{MentionContext, is_placeholder};
-use crate::text::{FenceLine, OpenFences};
+use crate::text::{FenceLine, OpenFences, fence_language, is_shell_language};
 
 /// A file that a document names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -148,7 +148,7 @@ fn is_template_heading(heading: &str) -> bool {
 /// The state of fenced code: the open fences, whether the outermost holds shell commands, and
 /// whether a command continues on the next line.
 #[derive(Default)]
-pub(in crate::skills) struct FencedCode {
+struct FencedCode {
     fences: OpenFences,
     is_shell: bool,
     /// Without a language it may be the output of commands, too.
@@ -158,12 +158,11 @@ pub(in crate::skills) struct FencedCode {
 
 impl FencedCode {
     /// Reads a line; returns whether it belongs to fenced code, fences included.
-    pub(in crate::skills) fn advance(&mut self, line: &str) -> bool {
+    fn advance(&mut self, line: &str) -> bool {
         let line = self.fences.advance(line);
         if let FenceLine::Open(info) = line {
-            let language = info.split([' ', '{', ',']).next().unwrap_or_default();
-            self.is_shell = ["bash", "sh", "shell", "zsh", "console", "shell-session"]
-                .contains(&language.to_lowercase().as_str());
+            let language = fence_language(info);
+            self.is_shell = is_shell_language(&language);
             self.is_plain = language.is_empty();
             self.is_continued = false;
         }

@@ -20,7 +20,7 @@ mod checked_skill;
 mod document;
 mod fields;
 mod files;
-pub(in crate::skills) mod mentions;
+mod mentions;
 mod named_packages;
 mod own_paths;
 mod python;

@@ -20,7 +20,7 @@ fn only_references_to_skill_files_are_found() {
         "If detailed examples are required, open `resources/x.md`.",
         "run `python3 ~/.claude/skills/a/tool/x.py`",
         "## Output\n[x](references/x.md)",
-        "```bash\nuv run {baseDir}/tool/x.py\n```",
+        "```terminal\nuv run {baseDir}/tool/x.py\n```",
         "`${CLAUDE_SKILL_DIR}/tool/x.py`",
         "~~~console\n$ cat references/x.md | less\n~~~",
     ];

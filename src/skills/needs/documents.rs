@@ -2,11 +2,7 @@
 
 use super::Needs;
 use super::shell::ShellReader;
-use crate::text::{FenceLine, OpenFences};
-
-/// Languages of code that a shell runs.
-const SHELLS: [&str; 8] =
-    ["bash", "sh", "shell", "zsh", "console", "terminal", "shell-session", "shellscript"];
+use crate::text::{FenceLine, OpenFences, fence_language, is_shell_language};
 
 /// Adds what the body of a document needs.
 pub(super) fn read(text: &str, needs: &mut Needs) {
@@ -22,8 +18,7 @@ pub(super) fn read(text: &str, needs: &mut Needs) {
         }
         match (fence, &mut shell) {
             (FenceLine::Open(info), _) => {
-                let language = info.split([' ', '{', ',', ':']).next().unwrap_or_default();
-                let is_shell = SHELLS.contains(&language.to_lowercase().as_str());
+                let is_shell = is_shell_language(&fence_language(info));
                 shell = is_shell.then(ShellReader::default);
             }
             (FenceLine::Inside, Some(reader)) => reader.read(line, needs),
