@@ -4,8 +4,6 @@
 
 mod after_fork;
 pub(crate) mod archive;
-#[cfg(all(target_env = "musl", panic = "abort"))]
-mod backtraces;
 pub(crate) mod cancellation;
 pub(crate) mod capture;
 pub(crate) mod clock;
