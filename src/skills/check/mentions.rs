@@ -176,9 +176,8 @@ impl FencedCode {
         context: &MentionContext,
         note: &mut dyn FnMut(MentionKind, &str),
     ) {
-        // After `# From the root of the repository`, and after `cd`, paths are not the skill's.
-        let is_comment = line.trim_start().starts_with('#');
-        let leaves_skill = changes_folder(line) || (is_comment && names_elsewhere(line));
+        // After `cd` paths are not the skill's.
+        let leaves_skill = changes_folder(line);
         self.is_shell &= !leaves_skill;
         self.is_plain &= !leaves_skill;
         let is_prompt = line.starts_with("./") || line.starts_with("$ ");
@@ -224,9 +223,12 @@ fn find_in_prose(
                 note(MentionKind::Link, is_doubtful, path);
             });
         }
-        if is_elsewhere && !is_named {
+        // What a command runs is a reference, whatever the sentence says.
+        let is_command = is_code && text.trim().contains(char::is_whitespace);
+        if is_elsewhere && !is_named && !is_command {
             continue;
         }
+        let is_conditional = is_conditional && !is_command;
         let is_doubtful = is_conditional || is_template || context.is_about_skills();
         let mut note = |kind, path: &str| note(kind, is_doubtful, path);
         if is_code {

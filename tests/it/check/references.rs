@@ -18,6 +18,17 @@ fn references_of_all_documents_are_checked() {
     run.stdout_has("skills/a/scripts/x.sh:1: error[crlf-script]: ");
 }
 
+/// What names a script in a command is a reference, whatever the sentence says.
+#[test]
+fn a_missing_script_of_a_command_is_reported_in_every_sentence() {
+    let front = "---\nname: a\ndescription: does b\n---\n";
+    for sentence in ["Sum", "Add", "If it exists, save", "For example, create"] {
+        let text = format!("{front}{sentence} the numbers with `python scripts/total.py`.\n");
+        let run = Test::new().skill("a", &text).args(["skills", "check"]).run().success();
+        run.stdout_has("SKILL.md:5: warning[missing-file]: `scripts/total.py` is named here");
+    }
+}
+
 /// A path to the document of another skill names the tool that reads it.
 #[test]
 fn the_document_of_another_skill_names_the_tool() {
