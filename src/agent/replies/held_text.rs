@@ -22,7 +22,7 @@ enum HoldState {
 }
 
 /// The text of one reply.
-pub(super) struct HeldText<'t> {
+pub(in crate::agent) struct HeldText<'t> {
     tools: &'t [ToolDefinition],
     state: HoldState,
     held: String,
@@ -38,7 +38,7 @@ pub(super) struct HeldText<'t> {
 }
 
 impl<'t> HeldText<'t> {
-    pub(super) fn new(tools: &'t [ToolDefinition], is_silent: bool) -> HeldText<'t> {
+    pub(in crate::agent) fn new(tools: &'t [ToolDefinition], is_silent: bool) -> HeldText<'t> {
         let state = if tools.is_empty() { HoldState::Free } else { HoldState::Opening };
         HeldText {
             tools,
@@ -53,7 +53,7 @@ impl<'t> HeldText<'t> {
     }
 
     /// Passes an event on, but holds text back.
-    pub(super) fn pass(&mut self, event: Event<'_>, sink: &mut EventSink<'_>) {
+    pub(in crate::agent) fn pass(&mut self, event: Event<'_>, sink: &mut EventSink<'_>) {
         match event {
             Event::Text(text) if self.is_silent => self.held.push_str(text),
             Event::Text(text) if self.state == HoldState::Free => {
@@ -66,7 +66,7 @@ impl<'t> HeldText<'t> {
     }
 
     /// Passes on what is held back.
-    pub(super) fn release(&mut self, sink: &mut EventSink<'_>) {
+    pub(in crate::agent) fn release(&mut self, sink: &mut EventSink<'_>) {
         self.state = HoldState::Free;
         if !self.held.is_empty() {
             self.has_shown = true;

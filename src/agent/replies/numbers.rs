@@ -24,7 +24,7 @@ pub(super) fn unknown_number(answer: &str, conversation: &Conversation) -> Optio
 }
 
 /// Whether a text is a table: its last lines have the same number of separators.
-pub(super) fn is_table(text: &str) -> bool {
+pub(in crate::agent) fn is_table(text: &str) -> bool {
     let mut columns =
         text.trim_end().lines().rev().map(|line| line.matches([',', ';', '\t']).count());
     let last = columns.next().unwrap_or_default();

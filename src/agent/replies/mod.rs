@@ -8,8 +8,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::agent::numbers::unknown_number;
-use crate::agent::quotations::{are_shown, names_tool};
 use crate::conversation::Conversation;
 use crate::limits;
 use crate::message::Message;
@@ -21,6 +19,15 @@ use crate::model::{
 use crate::text::{FenceLine, OpenFences, fence_language};
 use crate::tool::{ToolCall, parse_arguments};
 use crate::tools::{Tools, runs_language};
+
+mod held_text;
+mod numbers;
+mod quotations;
+
+pub(super) use held_text::HeldText;
+pub(super) use numbers::is_table;
+use numbers::unknown_number;
+use quotations::{are_shown, names_tool};
 
 /// A kind of reply that is not an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
