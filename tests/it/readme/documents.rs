@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 /// A Markdown file of the repository.
 pub(super) struct Document {
-    /// Relative to the repository: `docs/skills.md`.
+    /// Relative to the repository: `docs/settings.md`.
     pub name: String,
     pub text: String,
 }

@@ -1,4 +1,4 @@
-//! Where skills come from, as the user names it: see `skills add` in docs/skills.md.
+//! Where skills come from, as the user names it: see `skills add` in docs/installing-skills.md.
 
 use std::ffi::OsStr;
 use std::path::PathBuf;
