@@ -1,8 +1,6 @@
 //! Sample outputs: the real output must have the same lines, except for measured
 //! numbers.
 
-use serde_json::json;
-
 use super::documents::{Block, Faults, root};
 use super::reader::{Reader, answer};
 use crate::harness::{Reply, Request, Server, Test};
@@ -15,7 +13,7 @@ struct Sample {
 
 const SAMPLES: [Sample; 4] = [
     Sample { has: "<tool_call-", real: described_tools },
-    Sample { has: "← exit 0", real: lines_of_a_call },
+    Sample { has: "← exit 0", real: demo },
     Sample { has: "tool call: called", real: doctors_report },
     Sample { has: "warning[unclosed-quote]", real: linters_findings },
 ];
@@ -63,10 +61,10 @@ fn tree(block: &Block, faults: &mut Faults) {
     }
 }
 
-fn lines_of_a_call(reader: &Reader) -> String {
-    let call = json!({"skill_name": "calculator", "script": "print(2 + 2)"});
-    let server = Server::start([Reply::call("run_python_script", &call), Reply::text("4")]);
-    reader.test.next_run().endpoint(&server).args(["2 + 2?"]).run().stderr
+/// What `make demo` prints, with its long lines folded.
+fn demo(reader: &Reader) -> String {
+    let line = "skills-runner --no-env-file demo 2>&1 | fold -s -w 120 | sed 's/ $//'";
+    reader.test.next_run().shell(line).run().stdout
 }
 
 /// The system message for a model without tools.
