@@ -70,7 +70,7 @@ pub mod skills {
     }
     pub mod requirements {
         pub use crate::skills::requirements::{
-            DeclaredPackage, decode, is_line_end, logical_lines, with_added,
+            DeclaredPackage, decode, is_line_end, logical_lines,
         };
     }
     pub mod venv {

@@ -6,9 +6,7 @@ use std::borrow::Cow;
 use skills_runner::internals::skills::packages::{
     known_module, normalized_name, package_of, project_name,
 };
-use skills_runner::internals::skills::requirements::{
-    decode, is_line_end, logical_lines, with_added,
-};
+use skills_runner::internals::skills::requirements::{decode, is_line_end, logical_lines};
 
 /// See the module.
 pub fn check(data: &[u8]) {
@@ -29,17 +27,6 @@ pub fn check(data: &[u8]) {
         before = *number;
         check_names(line);
     }
-    check_added(&text, &found);
-}
-
-/// Checks that a requirement added after the last line is a separate line.
-fn check_added(text: &str, found: &[(usize, String)]) {
-    let Some(longer) = with_added(text, &["six".into()]) else {
-        return;
-    };
-    let mut added = logical_lines(&longer);
-    assert_eq!(added.pop().map(|(_, line)| line).as_deref(), Some("six"), "{text:?}");
-    assert_eq!(added, found);
 }
 
 fn check_names(line: &str) {

@@ -179,8 +179,6 @@ pub(crate) const SETUP_COMMAND_TIMEOUT: Duration = Duration::from_secs(3600);
 pub(crate) const INFERRED_PACKAGES: usize = 200;
 /// Lines of installers that are kept for the case that one fails.
 pub(crate) const SETUP_OUTPUT_LINES: usize = 10_000;
-/// One trial of imports: the largest packages take half a minute when they are imported first.
-pub(crate) const SETUP_TRIAL_TIMEOUT: Duration = Duration::from_secs(120);
 /// Wait for other runners that write to the log: each holds its lock for one write.
 pub(crate) const LOG_LOCK: Duration = Duration::from_secs(2);
 /// Interval at which that lock is tried.

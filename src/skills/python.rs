@@ -243,10 +243,6 @@ pub(crate) fn script_environment(
         set("VIRTUAL_ENV", venv.clone().into());
         let programs = python.program.parent().unwrap_or(venv);
         set("PATH", search_path_with(programs, scripts.variable("PATH")));
-        let modules = venv.join("lib/node_modules");
-        if modules.is_dir() {
-            set("NODE_PATH", search_path_with(&modules, scripts.variable("NODE_PATH")));
-        }
         environment.retain(|(name, _)| name != "PYTHONHOME");
     }
     environment

@@ -141,23 +141,6 @@ pub fn logical_lines(text: &str) -> Vec<(usize, String)> {
     lines.into_iter().filter_map(meant).collect()
 }
 
-/// The text of a requirements file with further requirements; `None` if pip would not read each
-/// as one more requirement, and all others as before.
-pub fn with_added(text: &str, requirements: &[String]) -> Option<String> {
-    let end = if text.contains("\r\n") { "\r\n" } else { "\n" };
-    let mut new = text.to_string();
-    if !new.is_empty() && !new.ends_with('\n') {
-        new.push_str(end);
-    }
-    for requirement in requirements {
-        new.push_str(requirement);
-        new.push_str(end);
-    }
-    let lines = |text| logical_lines(text).into_iter().map(|(_, line)| line);
-    let expected = lines(text).chain(requirements.iter().cloned());
-    lines(&new).eq(expected).then_some(new)
-}
-
 /// The lines as Python splits them.
 fn physical_lines(text: &str) -> impl Iterator<Item = &str> {
     let text = text.trim_start_matches('\u{feff}');
@@ -248,23 +231,5 @@ mod tests {
         let found = listed_requirements(&root);
         assert_eq!(found.len(), 4 + 3 + 1, "{found:?}");
         assert_eq!(found[1].file, Path::new("b.txt"));
-    }
-
-    #[test]
-    fn an_added_line_is_a_separate_requirement() {
-        for (before, after) in [
-            ("", "new\n"),
-            ("six", "six\nnew\n"),
-            ("six\r\n", "six\r\nnew\r\n"),
-            ("# why \\\nsix\n", "# why \\\nsix\nnew\n"),
-        ] {
-            assert_eq!(with_added(before, &["new".into()]).as_deref(), Some(after), "{before:?}");
-        }
-        for before in ["six \\", "six \\\n"] {
-            assert_eq!(with_added(before, &["new".into()]), None, "{before:?}");
-        }
-        for bad in ["new\\", "new # why", "new\nmore", "new\u{2028}more"] {
-            assert_eq!(with_added("six\n", &[bad.into()]), None, "{bad:?}");
-        }
     }
 }

@@ -33,18 +33,13 @@ pub(crate) const PREVIOUS_VENV: &str = "before";
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
 pub(crate) struct VenvRecord {
-    /// A setup created the venv and may recreate it; otherwise it is the user's own, and
-    /// packages are only ever added to it.
+    /// A setup created the venv and may recreate it; otherwise it is the user's own.
     #[serde(rename = "made")]
     pub is_from_setup: bool,
     /// The requirements that the skill declared: the lines of its files, without logins.
     pub declared: BTreeSet<String>,
-    /// Packages that it does not declare, derived from its imports.
+    /// Requirements that the user gave, or agreed to; without logins.
     pub undeclared: Vec<String>,
-    /// Packages of npm that were installed.
-    pub npm: Vec<String>,
-    /// Modules that were still missing afterwards: no reason to try again.
-    pub missing: BTreeSet<String>,
     /// The names of all packages in the venv when the setup finished.
     pub packages: BTreeSet<String>,
 }

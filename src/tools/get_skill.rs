@@ -300,7 +300,8 @@ fn missing_note(skill: &Skill, context: &ToolContext<'_>) -> String {
     };
     let mut advice = ". Code of this skill needs them".to_string();
     if path_in_skill(&skill.path).is_none() {
-        let command = setup_command(skill, &[]);
+        let packages: Vec<&str> = needed.iter().map(String::as_str).collect();
+        let command = setup_command(skill, &packages);
         advice.push_str(&format!("; the user must first run: {command}"));
     }
     push("Not installed here", &needed.join(", "), &advice);

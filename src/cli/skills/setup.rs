@@ -16,12 +16,10 @@ use crate::cli::values::usage;
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
 use crate::skills::Skill;
-use crate::skills::needs::{InferredPackage, Installer, NamedNeeds, Needs};
+use crate::skills::needs::{InferredPackage, NamedNeeds, Needs};
 use crate::skills::packages::nearly_named;
 use crate::skills::programs::install_command;
-use crate::skills::setup::{
-    MissingModule, SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup,
-};
+use crate::skills::setup::{SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup};
 use crate::text::shell_quoted;
 use crate::ui::Output;
 use crate::world::cancellation::Cancellation;
@@ -34,7 +32,7 @@ struct SetupReportJson<'d> {
     name: &'d str,
     #[serde(serialize_with = "json::path")]
     path: &'d PathBuf,
-    /// `made`, `made_anew`, `completed`, `up_to_date` or `nothing_to_install`.
+    /// `made`, `made_anew`, `up_to_date` or `nothing_to_install`.
     outcome: &'static str,
     /// `null`: there is nothing to install.
     venv: Option<Cow<'d, str>>,
@@ -42,21 +40,11 @@ struct SetupReportJson<'d> {
     python: &'d PathBuf,
     declared: &'d [String],
     undeclared: &'d [String],
-    recorded: &'d [String],
-    missing: Vec<MissingModuleJson<'d>>,
-    /// Packages that install lines and guarded imports name, and that are not installed.
+    /// Packages that documents install, and that are not there.
     left_out: &'d [&'d str],
-    /// Missing programs, which only the user can install.
+    /// Missing packages of npm and programs, which only the user can install.
+    npm: &'d BTreeSet<String>,
     programs: &'d BTreeSet<String>,
-}
-
-/// A module that is still missing.
-#[derive(Serialize)]
-struct MissingModuleJson<'d> {
-    module: &'d str,
-    #[serde(serialize_with = "json::path")]
-    file: &'d PathBuf,
-    line: usize,
 }
 
 /// The error for a second skill name in place of a package: do not install a package that merely
@@ -69,8 +57,8 @@ fn skill_as_package_error(name: &str, run: &Run) -> Error {
     ))
 }
 
-/// Sets up the skill, with its progress on standard error. The status is 1 if modules are still
-/// missing.
+/// Sets up the skill, with its progress on standard error. The status is 1 if packages are left
+/// out.
 pub(super) fn run(
     run: &Run,
     command: &SetupCommand,
@@ -122,11 +110,7 @@ fn report(
 ) -> u8 {
     let NamedNeeds { programs, npm, .. } = missing;
     report_programs(programs, run, output);
-    let npm: Vec<&str> = npm.iter().filter(|name| !done.leaves_out(name)).map(|it| &**it).collect();
-    if !npm.is_empty() {
-        let names = npm.join("`, `");
-        output.note(&format!("packages of npm that its files use are not installed: `{names}`"));
-    }
+    report_npm_packages(npm, skill, output);
     let left_out: Vec<&str> = done.left_out.iter().map(|it| it.name.as_str()).collect();
     if is_json {
         let report = SetupReportJson {
@@ -137,24 +121,18 @@ fn report(
             python: &done.python,
             declared: &done.declared,
             undeclared: &done.undeclared,
-            recorded: &done.recorded,
-            missing: done.missing.iter().map(MissingModuleJson::new).collect(),
             left_out: &left_out,
+            npm,
             programs,
         };
         print_json(&report, output);
     } else {
         output.print(&describe(&skill.name, done, run));
     }
-    if done.missing.is_empty() && done.left_out.is_empty() {
+    if done.left_out.is_empty() {
         return 0;
     }
-    if !done.missing.is_empty() {
-        output.error(&missing_modules_error(skill, &done.missing));
-    }
-    if !done.left_out.is_empty() {
-        output.error(&left_out_error(skill, &done.left_out));
-    }
+    output.error(&left_out_error(skill, &done.left_out));
     ErrorKind::Io.exit_status()
 }
 
@@ -200,13 +178,13 @@ impl SetupView<'_> {
             return Ok(false);
         }
         self.output.note_always(&format!(
-            "{}: these packages are not declared, but named in its files:",
+            "{}: these packages are not declared, but its documents install them:",
             self.skill.name
         ));
         for package in packages {
             let what = package.to_install().unwrap_or_default();
-            let (source, line) = (package.source(), &package.line);
-            self.output.row(&format!("{what}{source} ({line}: {})", line.text));
+            let line = &package.line;
+            self.output.row(&format!("{what} ({line}: {})", line.text));
         }
         if is_agreed {
             return Ok(true);
@@ -230,19 +208,32 @@ fn report_programs(missing: &BTreeSet<String>, run: &Run, output: &mut Output) {
     output.note(&format!("programs that the skill names are not installed: `{names}`{how}"));
 }
 
-/// The error for packages that install lines and guarded imports name. They are not installed without
-/// being asked for: the text of a skill is not a list of requirements.
+/// Names the missing packages of npm, with the command that installs them for the skill's scripts.
+fn report_npm_packages(missing: &BTreeSet<String>, skill: &Skill, output: &mut Output) {
+    if missing.is_empty() {
+        return;
+    }
+    let names = missing.iter().map(String::as_str).collect::<Vec<_>>();
+    output.note(&format!(
+        "packages of npm that the skill names are not installed: `{}`; to install them: npm install \
+         --prefix {} {}",
+        names.join("`, `"),
+        shell_quoted(&skill.path),
+        names.join(" ")
+    ));
+}
+
+/// The error for packages that documents install. They are not installed without being asked for:
+/// the text of a skill is not a list of requirements.
 fn left_out_error(skill: &Skill, packages: &[InferredPackage]) -> Error {
-    let list = packages.iter().map(|package| {
-        let is_python = package.installer == Installer::Python;
-        match nearly_named(&package.name).filter(|_| is_python) {
-            Some(near) => format!("{package}, is `{near}` meant?"),
-            None => package.to_string(),
-        }
+    let list = packages.iter().map(|package| match nearly_named(&package.name) {
+        Some(near) => format!("{package}, is `{near}` meant?"),
+        None => package.to_string(),
     });
     let list = list.collect::<Vec<_>>().join(", ");
     let text = format!(
-        "failed to set up `{}` completely: its files name packages that are not installed: {list}",
+        "failed to set up `{}` completely: its documents name packages that are not installed: \
+         {list}",
         skill.name
     );
     let certain: Vec<&str> = packages.iter().filter_map(InferredPackage::to_install).collect();
@@ -256,18 +247,11 @@ fn left_out_error(skill: &Skill, packages: &[InferredPackage]) -> Error {
     error.with_hint(format!("to install {certain}: {command} {address} --yes"))
 }
 
-impl MissingModuleJson<'_> {
-    fn new(module: &MissingModule) -> MissingModuleJson<'_> {
-        MissingModuleJson { module: &module.module, file: &module.file, line: module.line }
-    }
-}
-
 fn outcome_name(outcome: SetupOutcome) -> &'static str {
     match outcome {
         SetupOutcome::UpToDate => "up_to_date",
         SetupOutcome::Created => "made",
         SetupOutcome::Recreated => "made_anew",
-        SetupOutcome::Added => "completed",
         SetupOutcome::NothingToInstall => "nothing_to_install",
     }
 }
@@ -276,7 +260,7 @@ fn outcome_name(outcome: SetupOutcome) -> &'static str {
 fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
     let Some(venv) = &done.venv else {
         let python = shell_quoted(&done.python);
-        let is_complete = done.left_out.is_empty() && done.missing.is_empty();
+        let is_complete = done.left_out.is_empty();
         let what = if is_complete { "nothing to install" } else { "nothing installed" };
         return format!("{name}: {what}; its scripts run with {python}");
     };
@@ -287,36 +271,8 @@ fn describe(name: &str, done: &SetupSummary, run: &Run) -> String {
     let venv = venv.display();
     let what = match done.outcome {
         SetupOutcome::Recreated => format!("recreated {venv}{holds}"),
-        SetupOutcome::Added => format!("completed {venv}{holds}"),
         SetupOutcome::UpToDate => format!("{venv} is up to date{holds}"),
         _ => format!("created {venv}{holds}"),
     };
     format!("{name}: {what}")
-}
-
-/// The error for modules that no installed package provides; only the user can name one.
-fn missing_modules_error(skill: &Skill, missing: &[MissingModule]) -> Error {
-    let name = &skill.name;
-    let lines = missing.iter().map(|module| {
-        let why = match (&module.reason, module.is_declared, module.package) {
-            (Some(reason), ..) => reason,
-            (None, true, _) => "its package is declared, but does not provide it",
-            (None, false, Some(_)) => "its package does not provide it",
-            (None, false, None) => "no package is known for it",
-        };
-        format!("`{}` ({module}): {why}", module.module)
-    });
-    let list = lines.collect::<Vec<_>>().join("; ");
-    let text = format!("failed to set up `{name}` completely: modules are missing: {list}");
-    let address = shell_quoted(skill.address.as_ref());
-    let error = Error::new(ErrorKind::Io, text);
-    if missing.iter().all(|module| module.reason.is_some()) {
-        return error.with_hint(format!(
-            "another version of the package may have it, or a library of the system is missing: \
-             skills-runner skills setup {address} 'PACKAGE<VERSION'"
-        ));
-    }
-    error.with_hint(format!(
-        "name the packages that contain them: skills-runner skills setup {address} PACKAGE..."
-    ))
 }

@@ -149,14 +149,14 @@ impl<'a> PythonCheck<'a> {
         let first = imports.first()?;
         let message = format!("missing on this machine: {}", modules(imports));
         let problem = Problem::new(Rule::MissingImport, &first.file, message).at_line(first.line);
-        let unknown = imports.iter().copied();
-        let unknown: Vec<_> =
-            unknown.filter(|it| it.package.is_none() && self.is_undeclared(it)).collect();
+        let undeclared = imports.iter().copied().filter(|it| self.is_undeclared(it));
+        let (known, unknown): (Vec<_>, Vec<_>) = undeclared.partition(|it| it.package.is_some());
+        let mut packages = packages(&known);
         Some(if unknown.is_empty() {
-            problem.with_fix(self.setup(&[]))
+            problem.with_fix(self.setup(&packages))
         } else {
-            let command = self.setup(&["PACKAGE"]);
-            let unknown = modules(&unknown);
+            packages.push("PACKAGE");
+            let (command, unknown) = (self.setup(&packages), modules(&unknown));
             problem.with_fix(format!("{command}, where PACKAGE provides {unknown}"))
         })
     }

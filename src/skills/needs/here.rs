@@ -16,14 +16,10 @@ use crate::world::files::{find_program, read_whole};
 impl NamedNeeds {
     /// What is missing for a skill. Packages whose place is unknown are not reported.
     pub(crate) fn missing(&self, skill: &Skill, scripts: &ScriptSettings) -> NamedNeeds {
-        let venv = Interpreter::for_skill(skill, scripts).ok();
-        let home = scripts.variable("HOME");
-        let installed = venv.as_ref().and_then(|python| {
-            let program = pyenv_program(&python.program, scripts)?;
-            InstalledPackages::found_by(&program, python.venv.as_deref(), home)
-        });
+        let installed = installed_for(skill, scripts);
         let lacks = |name: &&String| installed.as_ref().is_some_and(|it| !it.has(name));
-        let bin = venv.as_ref().and_then(|it| it.venv.as_ref()).map(|venv| venv.join("bin"));
+        let python = Interpreter::for_skill(skill, scripts).ok();
+        let bin = python.and_then(|python| python.venv).map(|venv| venv.join("bin"));
         let is_program = |name: &str| {
             find_program(OsStr::new(name), scripts.variable("PATH")).is_some()
                 || bin.as_ref().is_some_and(|bin| bin.join(name).exists())
@@ -43,6 +39,13 @@ impl NamedNeeds {
             mcp: self.mcp.clone(),
         }
     }
+}
+
+/// The packages that the skill's scripts find. `None`: it is not known where they look.
+pub(crate) fn installed_for(skill: &Skill, scripts: &ScriptSettings) -> Option<InstalledPackages> {
+    let python = Interpreter::for_skill(skill, scripts).ok()?;
+    let program = pyenv_program(&python.program, scripts)?;
+    InstalledPackages::found_by(&program, python.venv.as_deref(), scripts.variable("HOME"))
 }
 
 /// The interpreter that a command of pyenv in its folder `shims` starts, by the rules of pyenv:
@@ -80,9 +83,9 @@ fn newest(versions: &Path, name: &str) -> String {
 }
 
 /// The folders in which Node.js finds packages for a skill's scripts and for the user's files.
-pub(crate) fn npm_folders(skill: &Skill, scripts: &ScriptSettings) -> Vec<PathBuf> {
+fn npm_folders(skill: &Skill, scripts: &ScriptSettings) -> Vec<PathBuf> {
     let node = find_program(OsStr::new("node"), scripts.variable("PATH"));
-    let own = ["venv/lib/node_modules", "node_modules", "scripts/node_modules"];
+    let own = ["node_modules", "scripts/node_modules"];
     let mut folders: Vec<PathBuf> = own.iter().map(|name| skill.path.join(name)).collect();
     folders.push(scripts.user_folder.join("node_modules"));
     let node = node.and_then(|node| node.canonicalize().ok());

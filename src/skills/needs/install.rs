@@ -6,7 +6,7 @@ use crate::skills::words::split_words;
 
 /// The kind of the packages that a line installs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Installer {
+pub(super) enum Installer {
     /// Python packages.
     Python,
     /// Packages of npm.
@@ -17,8 +17,8 @@ pub(crate) enum Installer {
 pub(super) struct NamedPackage {
     /// Of Python normalized, of npm with the scope.
     pub(super) name: String,
-    /// The name with its versions, as in the command. `None`: it has an address or a condition, or
-    /// the command may install from elsewhere.
+    /// Of Python the name with its versions, as in the command. `None`: it has an address or a
+    /// condition, or the command may install from elsewhere.
     pub(super) requirement: Option<String>,
 }
 
@@ -34,7 +34,7 @@ pub(super) fn install_command(command: &str) -> Option<(Installer, Vec<NamedPack
     let (installer, rest) = arguments(words)?;
     let is_setting = |word: &&str| {
         let word = word.to_ascii_lowercase();
-        ["pip_", "uv_", "npm_config_"].iter().any(|start| word.starts_with(start))
+        ["pip_", "uv_"].iter().any(|start| word.starts_with(start))
     };
     let mut is_usual_source = !before.iter().any(is_setting);
     let mut packages: Vec<NamedPackage> = Vec::new();
@@ -58,10 +58,9 @@ pub(super) fn install_command(command: &str) -> Option<(Installer, Vec<NamedPack
             continue;
         }
         // Its address, versions or condition.
-        let is_cut = rest.peek().is_some_and(|next| {
-            installer == Installer::Python && next.starts_with(['@', ';', '=', '<', '>', '!', '~'])
-        });
-        let requirement = plain_requirement(word, installer).filter(|_| !is_cut);
+        let is_cut =
+            rest.peek().is_some_and(|next| next.starts_with(['@', ';', '=', '<', '>', '!', '~']));
+        let requirement = plain_requirement(word).filter(|_| !is_cut);
         packages.push(NamedPackage { name, requirement });
     }
     if !is_usual_source {
@@ -74,12 +73,9 @@ pub(super) fn install_command(command: &str) -> Option<(Installer, Vec<NamedPack
 
 /// Options that change nothing about what is installed from where.
 #[rustfmt::skip]
-const HARMLESS: [&str; 34] = [
-    "--break-system-packages", "--dev", "--exact", "--force", "--global", "--ignore-scripts",
-    "--legacy-peer-deps", "--no-audit", "--no-cache-dir", "--no-fund", "--no-input", "--no-save",
-    "--production", "--quiet", "--save", "--save-dev", "--save-exact", "--save-prod", "--silent",
-    "--system", "--upgrade", "--user", "--verbose", "--yes", "-D", "-E", "-P", "-S", "-U", "-g",
-    "-q", "-v", "-y", "-qq",
+const HARMLESS: [&str; 14] = [
+    "--break-system-packages", "--dev", "--exact", "--force", "--no-cache-dir", "--no-input",
+    "--quiet", "--system", "--upgrade", "--user", "--verbose", "-U", "-q", "-v",
 ];
 
 /// Options with a value. Of `-r FILE` the file itself is read.
@@ -92,18 +88,10 @@ const WITH_VALUE: [&str; 28] = [
 ];
 
 /// A name with versions and nothing else, without spaces.
-fn plain_requirement(word: &str, installer: Installer) -> Option<String> {
+fn plain_requirement(word: &str) -> Option<String> {
     let word: String = word.chars().filter(|c| *c != ' ').collect();
-    let versions = match installer {
-        Installer::Python => word.as_str(),
-        Installer::Npm => word
-            .strip_prefix('@')
-            .map_or(word.as_str(), |rest| rest.split_once('/').map_or(rest, |(_, name)| name)),
-    };
-    let at = if installer == Installer::Npm { "@" } else { "" };
-    let is_plain =
-        |c: char| c.is_ascii_alphanumeric() || "._-[],<>=!~^*+".contains(c) || at.contains(c);
-    (versions.chars().all(is_plain) && !is_archive(&word)).then_some(word)
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || "._-[],<>=!~*+".contains(c);
+    (word.chars().all(is_plain) && !is_archive(&word)).then_some(word)
 }
 
 /// The arguments of a command that installs something.

@@ -31,9 +31,8 @@ mod scripts;
 mod shell;
 
 pub(crate) use code::package_of_module;
-pub(crate) use here::npm_folders;
-pub(crate) use install::Installer;
-use install::NamedPackage;
+pub(crate) use here::installed_for;
+use install::{Installer, NamedPackage};
 
 /// Things that a skill needs by name, or those of them that are missing. Names are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
@@ -57,57 +56,47 @@ pub(crate) struct Needs {
     /// Other machines in the addresses of commands.
     pub hosts: BTreeSet<String>,
     /// The well-known packages that its scripts import without a condition, and those that it
-    /// declares: a setup installs them without a question. With normalized names.
+    /// declares. With normalized names.
     #[serde(skip)]
     pub required: BTreeSet<String>,
     /// Functions of its shell code: they are no programs.
     #[serde(skip)]
     functions: BTreeSet<String>,
-    /// The packages that commands of its documents install.
+    /// The Python packages that commands of its documents install.
     #[serde(skip)]
-    pub inferred: BTreeMap<(Installer, String), InferredPackage>,
+    pub inferred: BTreeMap<String, InferredPackage>,
     /// The line that is read.
     #[serde(skip)]
     place: SourceLine,
 }
 
-/// A package that a skill needs and does not declare.
+/// A Python package that a document installs.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct InferredPackage {
-    /// What installs it.
-    pub installer: Installer,
-    /// Of Python normalized, of npm with the scope.
+    /// Normalized.
     pub name: String,
-    /// What a command of the skill installs: a name with versions.
+    /// What the command installs: a name with versions.
     pub requirement: Option<String>,
-    /// The line that needs it.
+    /// The line with the command.
     pub line: SourceLine,
 }
 
 impl InferredPackage {
-    /// What follows the name of a package that is not of Python.
-    pub(crate) fn source(&self) -> &'static str {
-        if self.installer == Installer::Npm { " of npm" } else { "" }
-    }
-
     /// What is installed for it. `None`: it is neither well known nor what a command of the skill
     /// installs from the usual place, or its name is nearly a well-known one.
     pub(crate) fn to_install(&self) -> Option<&str> {
         let literal = self.requirement.as_deref();
-        match self.installer {
-            Installer::Npm => literal,
-            Installer::Python if package_named(&self.name).is_some() => {
-                literal.or(Some(&self.name))
-            }
-            Installer::Python => literal.filter(|_| nearly_named(&self.name).is_none()),
+        match package_named(&self.name) {
+            Some(_) => literal.or(Some(&self.name)),
+            None => literal.filter(|_| nearly_named(&self.name).is_none()),
         }
     }
 }
 
-/// The name and the place: `docx of npm (SKILL.md line 3)`.
+/// The name and the place: `docx (SKILL.md line 3)`.
 impl fmt::Display for InferredPackage {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`{} ({})", self.name, self.source(), self.line)
+        write!(f, "`{}` ({})", self.name, self.line)
     }
 }
 
@@ -226,20 +215,18 @@ impl Needs {
         }
     }
 
-    /// Records that the current line installs a package. Of several lines the first with versions
-    /// counts, or else the first.
-    fn infer(&mut self, installer: Installer, package: NamedPackage) {
+    /// Records that the current line installs a Python package. Of several lines the first with
+    /// versions counts, or else the first.
+    fn infer(&mut self, package: NamedPackage) {
         let NamedPackage { name, requirement } = package;
-        self.named.add(installer, &name);
-        let key = (installer, name.clone());
         let is_better =
             |known: &InferredPackage| known.requirement.is_none() && requirement.is_some();
         let is_room = self.inferred.len() < limits::INFERRED_PACKAGES;
-        if is_room && self.inferred.get(&key).is_none_or(is_better) {
+        if is_room && self.inferred.get(&name).is_none_or(is_better) {
             let text = one_line(self.place.text.trim(), limits::QUOTED_BYTES);
             let line = SourceLine { text, ..self.place.clone() };
-            let package = InferredPackage { installer, name, requirement, line };
-            self.inferred.insert(key, package);
+            let package = InferredPackage { name: name.clone(), requirement, line };
+            self.inferred.insert(name, package);
         }
     }
 

@@ -2,7 +2,7 @@
 //! the hosts in their addresses.
 
 use super::Needs;
-use super::install::{install_command, is_before_command};
+use super::install::{Installer, install_command, is_before_command};
 use crate::limits;
 use crate::skills::programs::is_everywhere;
 use crate::skills::words::split_words;
@@ -86,7 +86,10 @@ fn read_command(command: &str, words: &[&str], needs: &mut Needs) {
     }
     if let Some((installer, packages)) = install_command(command) {
         for package in packages {
-            needs.infer(installer, package);
+            needs.named.add(installer, &package.name);
+            if installer == Installer::Python {
+                needs.infer(package);
+            }
         }
     }
     if !is_everywhere(program) {

@@ -208,7 +208,6 @@ impl SkillInput {
                 line: row.line,
                 is_optional: row.is_optional || is_sample_file(&file),
                 is_missing: row.is_missing && is_certain,
-                names: if is_certain { row.names.clone() } else { Vec::new() },
                 package,
                 module: row.module.clone(),
                 file,
@@ -296,7 +295,6 @@ struct ImportRow {
     is_optional: bool,
     is_missing: bool,
     extends_path: bool,
-    names: Vec<String>,
 }
 
 impl ProbeOutput {

@@ -39,8 +39,6 @@ UNREAD = ("tool.poetry.dependencies", "tool.pdm.dependencies", "tool.setuptools.
 MAX_TEXT = 500
 # Words of a dotted name that are read.
 IMPORT_DEPTH = 8
-# Names of a module that are reported for one file.
-MAX_NAMES = 40
 # Most dots in one line of TOML: a hundred requirements with their versions have 300.
 MAX_DOTS = 500
 # Readable text: no control characters, and none that change the direction of text.
@@ -426,15 +424,12 @@ class Skill:
             place = self.finder.place(module)
             if place == "s":
                 continue
-            row = rows.setdefault(module, [index, module, line, optional, place == "m", moves, []])
-            names = row[6]
-            if not optional and dotted not in names and len(names) < MAX_NAMES and len(dotted) < MAX_TEXT:
-                names.append(dotted)
+            row = rows.setdefault(module, [index, module, line, optional, place == "m", moves])
             if row[3] and not optional:
                 # The line of the needed import replaces that of the optional one.
                 row[2:4] = line, False
         for row in rows.values():
-            _, module, line, optional, missing, _, _ = row
+            _, module, line, optional, missing, _ = row
             if not (missing and module in LATER_MODULES):
                 self.add("imports", *row)
             elif not optional:

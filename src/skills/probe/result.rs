@@ -33,9 +33,6 @@ pub struct ProbedImport {
     pub is_optional: bool,
     /// Whether the interpreter does not find it.
     pub is_missing: bool,
-    /// The dotted names that are imported of it where it is needed, the name of a module or of
-    /// something in it.
-    pub names: Vec<String>,
     /// The package that provides it; `None`: the module is not well known, and its package
     /// must not be guessed.
     pub package: Option<&'static str>,

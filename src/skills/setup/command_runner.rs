@@ -1,4 +1,4 @@
-//! The commands of a setup: `python -m venv` and pip, or `uv`; and `npm`.
+//! The commands of a setup: `python -m venv` and pip, or `uv`.
 //!
 //! They run under a guardian like scripts, so that no process of theirs stays behind; their
 //! output is reported line by line, and an error has its last lines. Other files decide what is
@@ -6,16 +6,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::io;
-use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
 
 use super::progress::{ProgressSink, SetupProgress};
 use crate::error::{Error, ErrorKind};
 use crate::limits;
 use crate::secret::mask_url_logins;
 use crate::skills::ScriptSettings;
-use crate::skills::installed::InstalledPackages;
 use crate::text::{self, shell_quoted};
 use crate::world::cancellation::Cancellation;
 use crate::world::capture::CaptureLimits;
@@ -44,22 +41,6 @@ const REMOVED_VARIABLES: [&str; 11] = [
 /// Variables that say where pip gets packages, which `uv` ignores.
 const PIP_SOURCES: [&str; 5] =
     ["PIP_CERT", "PIP_EXTRA_INDEX_URL", "PIP_FIND_LINKS", "PIP_INDEX_URL", "PIP_NO_INDEX"];
-
-/// Script that prints the folders of packages, programs and data, each after a NUL.
-const INSTALL_PATHS: &str = "\
-import os, sys, sysconfig
-names = ['purelib', 'platlib', 'scripts', 'data']
-paths = {os.path.realpath(sysconfig.get_path(name)) for name in names}
-os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sorted(paths)))
-";
-
-/// Script that prints the folders in which scripts find modules, each after a NUL. It is isolated,
-/// so the folder of the user's packages is added.
-const SEARCH_PATH: &str = "\
-import os, site, sys
-user = [site.getusersitepackages()] if sys.prefix == sys.base_prefix else []
-os.write(1, b''.join(b'\\0' + os.fsencode(path) for path in sys.path + user))
-";
 
 /// The remedy if Python's own `venv` fails.
 const VENV_FIX: &str = "install what Python needs to create venvs (Debian, Ubuntu: apt install \
@@ -130,11 +111,6 @@ impl<'s> CommandRunner<'s> {
         }
     }
 
-    /// Whether packages can be added to a venv with these: `uv` creates one without pip.
-    pub(super) fn can_install_with(&self, installed: &InstalledPackages) -> bool {
-        self.uv.is_some() || installed.has_module("pip")
-    }
-
     /// Installs requirements files and single requirements, if there are any.
     pub(super) fn install(
         &self,
@@ -177,59 +153,6 @@ impl<'s> CommandRunner<'s> {
         [to_arguments(command, []), self.uv_options.clone(), args].concat()
     }
 
-    /// Installs a package of npm into the venv, where its programs are found. Globally, as settings
-    /// of the skill do not count then; no script of it runs.
-    pub(super) fn install_from_npm(
-        &self,
-        npm: &Path,
-        venv: &Path,
-        package: &str,
-        on_progress: &mut ProgressSink<'_>,
-    ) -> Result<(), Error> {
-        on_progress(SetupProgress::Note(&format!("installing {package} with npm")));
-        let options =
-            ["install", "--global", "--ignore-scripts", "--no-fund", "--no-audit", "--prefix"];
-        let args = to_arguments(&options, [venv.as_os_str(), OsStr::new(package)]);
-        self.run(&format!("install `{package}`"), npm, &args, on_progress)
-    }
-
-    /// Returns the folders in which an interpreter installs, with links resolved; `None` if it
-    /// cannot be started or does not answer in time.
-    pub(super) fn install_paths(&self, python: &Path) -> Result<Option<Vec<PathBuf>>, Error> {
-        self.folders_from(python, &["-I", "-c", INSTALL_PATHS])
-    }
-
-    /// The packages that scripts of an interpreter find.
-    pub(super) fn installed_packages(&self, python: &Path) -> Result<InstalledPackages, Error> {
-        let folders = self.folders_from(python, &["-I", "-c", SEARCH_PATH])?;
-        Ok(InstalledPackages::read(&folders.unwrap_or_default()))
-    }
-
-    fn folders_from(&self, python: &Path, args: &[&str]) -> Result<Option<Vec<PathBuf>>, Error> {
-        let args = to_arguments(args, []);
-        let outcome = self.query(python, &args, limits::PYTHON_START_TIMEOUT)?;
-        let outcome = outcome.ok().filter(|outcome| !outcome.timed_out);
-        let Some(outcome) = outcome.filter(|outcome| outcome.exit == ProcessExit::Exited(0)) else {
-            return Ok(None);
-        };
-        // Output that the venv prints at every start precedes the answer.
-        let answer = outcome.stdout.head().split(|byte| *byte == 0).skip(1);
-        let places: Vec<PathBuf> =
-            answer.map(|path| PathBuf::from(OsStr::from_bytes(path))).collect();
-        Ok(Some(places).filter(|places| !places.is_empty()))
-    }
-
-    /// Runs a program whose answer is read from its output, in the root folder: files of the skill
-    /// must not choose the Python.
-    pub(super) fn query(
-        &self,
-        program: &Path,
-        args: &[OsString],
-        limit: Duration,
-    ) -> Result<io::Result<ProcessOutcome>, Error> {
-        self.try_run(program, args, Path::new("/"), limit, &mut |_| {})
-    }
-
     /// Runs a command that must succeed.
     fn run(
         &self,
@@ -238,13 +161,12 @@ impl<'s> CommandRunner<'s> {
         args: &[OsString],
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<(), Error> {
-        let limit = limits::SETUP_COMMAND_TIMEOUT;
-        let outcome = self.try_run(program, args, self.folder, limit, on_progress)?;
-        let cause = match outcome {
+        let cause = match self.try_run(program, args, on_progress)? {
             Err(error) => error.to_string(),
             // `try_run` reports the user's own limit.
             Ok(outcome) if outcome.timed_out => {
-                format!("`{}` took longer than {} s", program.display(), limit.as_secs())
+                let limit = limits::SETUP_COMMAND_TIMEOUT.as_secs();
+                format!("`{}` took longer than {limit} s", program.display())
             }
             Ok(outcome) => match outcome.exit {
                 ProcessExit::Exited(0) => return Ok(()),
@@ -263,17 +185,15 @@ impl<'s> CommandRunner<'s> {
         &self,
         program: &Path,
         args: &[OsString],
-        folder: &Path,
-        limit: Duration,
         on_progress: &mut ProgressSink<'_>,
     ) -> Result<io::Result<ProcessOutcome>, Error> {
         let job = ProcessJob {
             program,
             args,
-            folder,
+            folder: self.folder,
             environment: &self.environment,
             stdin: b"",
-            limit: self.cancellation.capped_by_deadline(limit),
+            limit: self.cancellation.capped_by_deadline(limits::SETUP_COMMAND_TIMEOUT),
             leftovers: Leftovers::Kill,
             output_limits: CaptureLimits::halves(limits::OUTPUT_BYTES),
             interrupt: &self.cancellation.interrupt,

@@ -4,8 +4,7 @@
 //!
 //! 1. the old `venv` moves to `before` in the working folder (no script runs while only that
 //!    exists), and a folder with nothing but the marker becomes `venv`;
-//! 2. Python creates the venv there, or the old one is copied if packages are only added; packages
-//!    are installed; a venv with the marker is refused;
+//! 2. Python creates the venv there, and packages are installed; a venv with the marker is refused;
 //! 3. the marker is deleted: this is now the skill's venv, and the old one is deleted.
 //!
 //! If this is interrupted, [`VenvLocation::recover`] repairs it, now or at the next setup.
@@ -122,32 +121,6 @@ impl<'s> VenvLocation<'s> {
         }
         fs::rename(&new, self.venv())?;
         Ok(build)
-    }
-
-    /// Copies the previous venv into the new one, with times and modes: bytecode belongs to files
-    /// by their times.
-    pub(super) fn copy_previous(&self) -> io::Result<()> {
-        self.copy_folder(&self.previous(), &self.venv())
-    }
-
-    fn copy_folder(&self, from: &Path, to: &Path) -> io::Result<()> {
-        for entry in fs::read_dir(from)? {
-            self.cancellation.check().map_err(io::Error::other)?;
-            let entry = entry?;
-            let (from, to) = (entry.path(), to.join(entry.file_name()));
-            let meta = entry.metadata()?;
-            if meta.is_dir() {
-                fs::create_dir(&to)?;
-                self.copy_folder(&from, &to)?;
-                fs::set_permissions(&to, meta.permissions())?;
-            } else if meta.is_symlink() {
-                std::os::unix::fs::symlink(fs::read_link(&from)?, &to)?;
-            } else if meta.is_file() {
-                fs::copy(&from, &to)?;
-                File::open(&to)?.set_modified(meta.modified()?)?;
-            }
-        }
-        Ok(())
     }
 
     /// Creates the working folder.

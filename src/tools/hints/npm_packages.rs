@@ -23,13 +23,6 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     let are = if missing.len() == 1 { "is" } else { "are" };
     let user = &request.scripts.user_folder;
     let importer = importing_file(request);
-    let venv = request.venv().map(|venv| venv.join("lib/node_modules").join(first));
-    if venv.is_some_and(|folder| folder.is_dir()) {
-        return Some(format!(
-            "{names} {are} installed in the skill's venv, where Node.js finds it by require() only: \
-             use require(), and give skill_name"
-        ));
-    }
     let own = importer.as_deref().and_then(|file| folder_in_skill(request, file));
     if let Some((folder, has_list)) = own {
         let packages = if has_list { String::new() } else { format!(" {}", missing.join(" ")) };

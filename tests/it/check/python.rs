@@ -173,7 +173,7 @@ fn missing_imports_are_one_problem() {
         missing(&found[0]),
         [format!(
             "missing on this machine: `docxtpl`, `ebooklib`, `nobody_a` | {setup} 'my skill' \
-             PACKAGE`, where PACKAGE provides `nobody_a`"
+             EbookLib docxtpl PACKAGE`, where PACKAGE provides `nobody_a`"
         )]
     );
     let told = format!("missing on this machine: `docxtpl` | {setup} told`");

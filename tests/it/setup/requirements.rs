@@ -3,8 +3,6 @@
 use super::{QUICK, VENV, created_venvs, identity, quick, script, setup, test_with_skill};
 use crate::harness::{interpreter, seconds};
 use serde_json::json;
-use std::fs;
-use std::os::unix::fs::MetadataExt;
 
 /// The real `python -m venv` and its pip install all declared packages; the second run does
 /// nothing.
@@ -52,32 +50,8 @@ fn no_venv_is_created_without_packages() {
     assert!(!test.exists(VENV));
     // A venv created by the user is not changed either.
     let test = quick().venv_at("skills/s/.venv");
-    setup(&test, &[]).success().stdout_has("is up to date");
+    setup(&test, &[]).success().stdout_has("its scripts run with ").stdout_has("/.venv/bin/python");
     assert!(!test.exists(VENV) && created_venvs(&test) == 0);
-}
-
-/// Modules without a known package are reported.
-#[test]
-fn unknown_modules_are_reported() {
-    let test = quick().file("skills/s/a.py", "import nobody_a, nobody_b\n");
-    for list in ["", "alpha\n"] {
-        let test = test.clone().file("skills/s/requirements.txt", list);
-        let run = setup(&test, &["--json"]).status(1);
-        let reported = run.stdout_json();
-        assert_eq!(reported["outcome"] == "made", !list.is_empty());
-        assert_eq!(reported["missing"][1]["module"], "nobody_b");
-        run.stderr_has(
-            "modules are missing: `nobody_a` (a.py line 1): no package is known for it; `nobody_b` (",
-        )
-        .stderr_has("hint: name the packages that contain them: skills-runner skills setup s PACKAGE...");
-        assert_eq!(test.exists("skills/s/venv/bin/python"), !list.is_empty());
-    }
-    // A package that is installed but does not contain its module is reported so.
-    let test = quick().file("skills/s/a.py", "import alpha_x\n");
-    let test = test.file("skills/s/requirements.txt", "alpha-x; python_version < '3'\n");
-    let run = setup(&test, &[]).status(1);
-    run.stderr_has("`alpha_x` (a.py line 1): its package is declared, but does not provide it")
-        .stderr_lacks("no package is known");
 }
 
 /// If scripts run only in venvs, the error that suggests a setup has to be right.
@@ -101,83 +75,41 @@ fn venv_is_created_if_scripts_run_only_in_venvs() {
     assert_eq!(created_venvs(&test), 1);
 }
 
-/// Requirements of the command line are added to the skill's file, once, and only if they could be
-/// installed.
+/// Packages of the command line stay until others of the name are given; nothing is written
+/// outside the venv, and no venv is created for what a skill declares anyway.
 #[test]
 #[ignore = "long"]
-fn extra_requirements_are_recorded() {
+fn requested_packages_stay() {
     let file = "skills/s/requirements.txt";
     let test = quick();
     setup(&test, &["alpha<2", "beta"]).success();
-    assert_eq!(test.read(file), "alpha<2\nbeta\n");
+    assert!(!test.exists(file));
     assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "1.0\n");
-    // Already listed, the name in another spelling.
-    setup(&test, &["alpha<2", "Beta", "beta"]).success();
-    assert_eq!((test.read(file).as_str(), created_venvs(&test)), ("alpha<2\nbeta\n", 1));
-    let test = test.file(file, "beta\r\nalpha<2").mode(file, 0o640);
-    setup(&test, &["openpyxl"]).success();
-    assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
-    assert_eq!(fs::metadata(test.path(file)).unwrap().mode() & 0o777, 0o640);
+    setup(&test, &["beta", "alpha<2"]).success().stdout_has("is up to date with alpha<2, beta\n");
+    assert_eq!(created_venvs(&test), 1);
+    let test = test.file(file, "openpyxl\n");
+    setup(&test, &["Openpyxl"]).success().stdout_has("with openpyxl, alpha<2, beta\n");
+    setup(&test, &["Openpyxl"]).success().stdout_has("is up to date");
     script(&test, "import alpha, gamma, openpyxl");
     let before = identity(&test);
     setup(&test, &["nothing-of-that-name"])
         .status(1)
         .stderr_has("No matching distribution found for nothing-of-that-name");
-    assert_eq!(test.read(file), "beta\r\nalpha<2\r\nopenpyxl\r\n");
     assert_eq!(identity(&test).0, before.0, "the old venv was not restored");
-    script(&test, "import alpha, gamma, openpyxl");
-    setup(&test, &[]).success();
-    assert_eq!(created_venvs(&test), 1);
+    setup(&test, &["alpha"]).success().stdout_has("with openpyxl, beta, alpha\n");
+    assert_eq!(script(&test, "import alpha; print(alpha.VERSION)"), "2.0\n");
+    assert_eq!(test.read(file), "openpyxl\n");
 }
 
-/// A trailing backslash would join the last requirement with the new one.
+/// A setup installs nothing because a script imports it, and imports nothing itself.
 #[test]
-fn requirement_that_would_not_be_read_alone_is_refused() {
-    let file = "skills/s/requirements.txt";
-    for (before, requirement) in [("alpha \\\n", "beta"), ("alpha\n", "beta\\")] {
-        let test = quick().file(file, before);
-        let run = setup(&test, &[requirement]).status(1);
-        run.stderr_has("would not be read as intended").stderr_has("hint: add to it yourself");
-        assert!(!test.exists(VENV) && created_venvs(&test) == 0);
-        assert_eq!(test.read(file), before);
-    }
-}
-
-/// The file keeps its owner and mode; a file without write permission is reported before anything
-/// is installed.
-#[test]
-fn requirements_file_keeps_owner_and_mode() {
-    let file = "skills/s/requirements.txt";
-    let test = quick().file(file, "alpha\n").mode(file, 0o604);
-    // SAFETY: it has no arguments.
-    let is_superuser = unsafe { libc::geteuid() } == 0;
-    if is_superuser {
-        std::os::unix::fs::chown(test.path(file), Some(1234), Some(4321))
-            .expect("root can change the owner");
-    }
-    let before = fs::metadata(test.path(file)).expect("the file exists");
-    setup(&test, &["beta"]).success();
-    assert_eq!(test.read(file), "alpha\nbeta\n");
-    let after = fs::metadata(test.path(file)).expect("the file exists");
-    assert_eq!(after.mode() & 0o777, 0o604);
-    assert_eq!((after.uid(), after.gid()), (before.uid(), before.gid()));
-
-    for target in ["more.txt", "missing.txt"] {
-        let test = quick().file("skills/s/more.txt", "alpha\n");
-        let test = test.link(file, target);
-        let run = setup(&test, &["beta"]).status(1);
-        run.stderr_has("it is a link").stderr_has("hint: add");
-        assert!(!test.exists(VENV) && created_venvs(&test) == 0, "{target}");
-        assert_eq!(test.read("skills/s/more.txt"), "alpha\n");
-        assert!(fs::read_link(test.path(file)).is_ok());
-    }
-    if !is_superuser {
-        let test = quick().file(file, "alpha\n").mode(file, 0o444);
-        let run = setup(&test, &["beta"]).status(1);
-        run.stderr_has("permission denied").stderr_has("hint: ");
-        assert!(!test.exists(VENV) && created_venvs(&test) == 0);
-        assert_eq!(test.read(file), "alpha\n");
-    }
+fn imports_install_nothing() {
+    let test = quick().file("skills/s/a.py", "import openpyxl, nobody_a\n");
+    setup(&test, &[]).success().stdout_has("s: nothing to install; ");
+    assert!(!test.exists(VENV));
+    let test = test.file("skills/s/requirements.txt", "alpha\n");
+    let run = setup(&test, &["--yes"]).success().stderr_lacks("nobody_a");
+    run.stdout("s: created skills/s/venv with alpha\n");
 }
 
 /// An option could do anything, and so could a line break in the file.
@@ -192,10 +124,6 @@ fn invalid_requirement_is_refused() {
         run.status(2).stderr_has("hint: ");
     }
     setup(&test, &[]).status(1).stderr_has("an option");
-    let latin = quick().file("skills/s/requirements.txt", b"beta # f\xfcr alle\n");
-    setup(&latin, &["alpha"]).status(1).stderr_has("failed to add to");
-    let bytes = fs::read(latin.path("skills/s/requirements.txt")).expect("the file exists");
-    assert_eq!(bytes, b"beta # f\xfcr alle\n");
     assert!(!test.exists(VENV) && !test.exists("skills/s/requirements.txt"));
 }
 
@@ -238,8 +166,7 @@ fn requirements_file_is_decoded_as_pip_does() {
     let check = test.next_run().args(["skills", "check", "s"]).run();
     check.success().stdout_lacks("stale-venv");
     let test = test.file(file, utf_16("alpha\r\nbeta\r\n"));
-    setup(&test, &[]).success().stderr_has("have changed");
-    setup(&test, &["openpyxl"]).status(1).stderr_has("not UTF-8");
+    setup(&test, &[]).success().stdout_has("recreated");
     let test = quick().file(file, b"# coding: cp1252\nalpha\nbeta;os_name!='\x80'\n");
     let run = setup(&test, &[]).success();
     run.stdout("s: created skills/s/venv with alpha\n");
@@ -282,8 +209,8 @@ fn requirements_cannot_forge_output_lines() {
             .stderr_lacks("\nskills-runner: FORGED");
     }
     let script_file = "skills/s/scripts/a\nskills-runner: FORGED.py";
-    let test = quick().file(script_file, "import nobody_knows_it\n");
-    let run = setup(&test, &[]).status(1).stderr_has("nobody_knows_it");
+    let test = quick().file(script_file, "import (\n");
+    let run = setup(&test, &[]).success().stderr_has("FORGED.py");
     run.stderr_lacks("\nskills-runner: FORGED");
     let test = quick().file("skills/s/requirements.txt", "alpha\n");
     let test = test.file(project, "[project]\ndependencies = [\"beta\"\n");
@@ -322,7 +249,7 @@ fn login_in_a_requirement_is_not_shown() {
     assert_eq!(created_venvs(&test), 1);
     // Another index is a different line.
     let test = test.file(file, options.replace(":9/", ":8/"));
-    setup(&test, &[]).success().stderr_has("have changed");
+    setup(&test, &[]).success().stdout_has("recreated");
 
     let url = "https://me:s3cr3tpw@127.0.0.1:9/x.zip";
     let long = format!("[project]\ndependencies = [\"{}x @ {url}\"]\n", "x".repeat(150));
@@ -350,38 +277,11 @@ fn local_wheel_is_resolved_from_the_working_folder() {
     let test = test.env("SKILLS_FOLDER_PATH", skills).cwd("wheels");
     let wheel = "gamma-1.0-py3-none-any.whl";
     let path = test.path("wheels").join(wheel).display().to_string();
-    setup(&test, &[&format!("./{wheel}")]).success();
-    let list = test.read("skills/s/requirements.txt");
-    assert_eq!(list, format!("{path}\n"));
+    let reported = setup(&test, &[&format!("./{wheel}"), "--json"]).success().stdout_json();
+    assert_eq!(reported["undeclared"], json!([path]));
     script(&test, "import gamma");
     let suffix = "[foo] ; python_version>\"2\"";
-    setup(&test, &[&format!("{wheel}{suffix}")]).success();
-    let list = test.read("skills/s/requirements.txt");
-    assert_eq!(list, format!("{path}\n{path}{suffix}\n"));
-}
-
-/// Well-known imports are installed and reported; unknown ones, and optional ones, are reported.
-#[test]
-#[ignore = "long"]
-fn undeclared_imports_are_found() {
-    let test = quick().file(
-        "skills/s/scripts/a.py",
-        "import json\nimport openpyxl\nimport nobody_knows_it\ntry:\n    import lxml\nexcept ImportError:\n    pass\n",
-    );
-    setup(&test, &[])
-        .status(1)
-        .stderr_has("`nobody_knows_it` (scripts/a.py line 3)")
-        .stderr_has(
-            "not declared by the skill, found in its imports: openpyxl (scripts/a.py line 2)",
-        )
-        .stderr_has("name packages that are not installed: `lxml`")
-        .stderr_lacks("installing lxml");
-    assert!(!test.exists("skills/s/requirements.txt"), "the skill's files were changed");
-    script(&test, "import openpyxl");
-    setup(&test, &[]).status(1).stderr_lacks("installing");
-    // With another requirement the venv has both.
-    let test = test.file("skills/s/requirements.txt", "alpha\n");
-    setup(&test, &[]).status(1);
-    script(&test, "import openpyxl, alpha");
-    assert_eq!(created_venvs(&test), 1);
+    let words = [&format!("{wheel}{suffix}"), "--json"];
+    let reported = setup(&test, &words).success().stdout_json();
+    assert_eq!(reported["undeclared"], json!([path, format!("{path}{suffix}")]));
 }
