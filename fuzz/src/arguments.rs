@@ -15,7 +15,7 @@ pub fn check(data: &[u8]) {
         check_alone(&value);
     }
     if let Ok(arguments) = read {
-        for tool in BUILTIN_TOOLS {
+        for tool in BUILTIN_TOOLS.iter().map(|row| row.tool) {
             if let Err(error) = tool.prepare(arguments.clone().into()) {
                 assert!(error.to_string().starts_with('`'), "no argument is named: {error}");
             }
@@ -25,7 +25,7 @@ pub fn check(data: &[u8]) {
 
 /// Checks the value as each argument, with all other arguments.
 fn check_alone(value: &Value) {
-    for tool in BUILTIN_TOOLS {
+    for tool in BUILTIN_TOOLS.iter().map(|row| row.tool) {
         let schema = tool.parameters();
         let properties = schema["properties"].as_object();
         let properties = properties.into_iter().flatten();

@@ -62,9 +62,9 @@ pub(super) fn run(
     }
     if is_without
         && !result.ok
-        && let Some(tool) = tools::find_builtin(&call.name)
+        && let Some(row) = tools::find_builtin(&call.name)
     {
-        let json = shell_quoted(Path::new(&example_of(&tool.parameters())));
+        let json = shell_quoted(Path::new(&example_of(&row.tool.parameters())));
         output.note(&format!("for example: skills-runner tool {} {json}", call.name));
     }
     Ok(u8::from(!result.ok))

@@ -19,7 +19,7 @@ use crate::event::{Actions, Event};
 use crate::limits;
 use crate::text;
 use crate::tool::{ToolCall, ToolResult};
-use crate::tools::{self, NEED_SKILLS, ToolContext, Tools};
+use crate::tools::{self, ToolContext, Tools};
 
 /// Queued call of a tool.
 pub(super) struct PendingCall {
@@ -109,7 +109,7 @@ fn requested_call(
         call = skill_tools::to_get_skill(server, call)?;
     }
     match tools::find_builtin(&call.name) {
-        Some(tool) => Ok((call, tool.effects(&server.context).starts_programs)),
+        Some(row) => Ok((call, row.tool.effects(&server.context).starts_programs)),
         None => Err(RpcError::invalid_params(unknown_tool_message(server, &call.name))),
     }
 }
@@ -130,7 +130,7 @@ fn reply(call: &ToolCall, result: &ToolResult) -> RpcResult {
 /// Returns the result as JSON if it has the members that the tool's output schema
 /// requires: a client may refuse other JSON. A failure without them is only a text.
 fn structured(tool: &str, result: &ToolResult) -> Option<Map<String, Value>> {
-    let schema = tools::find_builtin(tool)?.output()?;
+    let schema = tools::find_builtin(tool)?.tool.output()?;
     let object = result.object.as_ref().unwrap_or(&result.content);
     let fields: Map<String, Value> = serde_json::from_str(object).ok()?;
     let mut required = schema["required"].as_array()?.iter().filter_map(Value::as_str);
@@ -141,8 +141,9 @@ impl McpServer<'_> {
     /// Calls a tool and records the call and its result.
     fn call(&self, call: &ToolCall) -> ToolResult {
         let context = ToolContext { event_source: Some(self), ..self.context.clone() };
-        let needs_skills = NEED_SKILLS.contains(&call.name.as_str());
-        let tools = Tools::for_client(context, !needs_skills || exposed_tools::has_skills(self));
+        let row = tools::find_builtin(&call.name);
+        let needs_skill = row.is_some_and(|row| row.needs.acts_for_skills());
+        let tools = Tools::for_client(context, !needs_skill || exposed_tools::has_skills(self));
         let sink = &mut |event: Event<'_>| self.output.borrow_mut().show(&event);
         let mut stats = self.stats.take();
         let result = tools.call_with_events(call, &mut stats, sink, |run| run());

@@ -4,20 +4,15 @@ use serde_json::{Value, json};
 
 use super::McpServer;
 use crate::tool::Effects;
-use crate::tools::{self, BUILTIN_TOOLS, NEED_SKILLS, Tool};
+use crate::tools::{self, BUILTIN_TOOLS, Tool};
 
 /// Returns the tools that clients can call.
 pub(super) fn offered_tools<'t>(
     server: &McpServer<'_>,
 ) -> impl Iterator<Item = &'t (dyn Tool + Sync)> {
-    // Tools that only read skills, and their scripts, are offered even without a skill: one may
-    // be added later.
     let has_skills = server.context.user_files && has_skills(server);
-    let is_offered = move |tool: &&(dyn Tool + Sync)| {
-        let is_for_user = NEED_SKILLS[1..].contains(&tool.name());
-        tool.is_offered(&server.context, has_skills || !is_for_user)
-    };
-    BUILTIN_TOOLS.iter().copied().filter(is_offered)
+    let rows = BUILTIN_TOOLS.iter();
+    rows.filter(move |row| row.is_for_client(&server.context, has_skills)).map(|row| row.tool)
 }
 
 /// Whether there are usable skills.

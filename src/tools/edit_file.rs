@@ -55,10 +55,6 @@ impl Tool for EditFile {
         WRITING
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills && context.user_scripts().is_some()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let arguments: EditFileArguments = arguments.parse()?;
         Ok(PreparedCall::new(arguments.path.clone(), move |context| {

@@ -61,10 +61,6 @@ impl Tool for GetSkill {
         Effects::READ_ONLY
     }
 
-    fn is_offered(&self, _context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let GetSkillArguments { skill_name, arguments } = arguments.parse()?;
         let summary = match arguments.as_deref() {

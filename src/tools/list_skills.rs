@@ -66,10 +66,6 @@ impl Tool for ListSkills {
         Effects::READ_ONLY
     }
 
-    fn is_offered(&self, _context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let ListSkillsArguments { query } = arguments.parse()?;
         Ok(PreparedCall::new(query.clone(), move |context| list(&query, context)))

@@ -1,9 +1,9 @@
 //! The tools a model may call.
 //!
-//! A new tool is one file and one row of [`BUILTIN_TOOLS`], which the API, the command
-//! `tool NAME`, the help and the tests read. A program that uses the crate adds its own tools
-//! with [`Tools::with`]. A failure is a result to which the model can react, never an error that
-//! ends the run. Nothing here depends on the model.
+//! A new tool is one file and one row of [`BUILTIN_TOOLS`], which says what it needs, and which the
+//! API, the MCP server, the command `tool NAME`, the help and the tests read. A program that uses
+//! the crate adds its own tools with [`Tools::with`]. A failure is a result to which the model can
+//! react, never an error that ends the run. Nothing here depends on the model.
 
 use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -26,6 +26,7 @@ use crate::world::cancellation::{Cancellation, StopReason};
 use crate::world::event_source::EventSource;
 
 mod arguments;
+mod builtin;
 mod call_history;
 mod consent;
 mod diff;
@@ -49,10 +50,11 @@ mod write_daily_note;
 mod write_file;
 
 pub use arguments::{ArgumentError, Arguments};
+pub use builtin::BUILTIN_TOOLS;
+pub(crate) use builtin::find_builtin;
 pub(crate) use diff::diff;
 pub(crate) use get_skill::BASE_DIRECTORY;
 pub(crate) use program::runs_language;
-pub(crate) use registry::NEED_SKILLS;
 pub(crate) use {call_history::CallHistory, consent::Consent};
 
 /// The context in which tools run.
@@ -137,12 +139,6 @@ pub trait Tool {
         vec![(self.description(), schema::for_small_models(self.parameters()))]
     }
 
-    /// Whether the tool works in this context; `has_skills`: whether there are usable skills.
-    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        let _ = (context, has_skills);
-        true
-    }
-
     /// The title in user interfaces.
     fn title(&self) -> &str {
         self.name()
@@ -184,34 +180,24 @@ impl<'t> PreparedCall<'t> {
     }
 }
 
-/// The built-in tools.
-pub static BUILTIN_TOOLS: &[&(dyn Tool + Sync)] = &[
-    &list_skills::ListSkills,
-    &get_skill::GetSkill,
-    &read_file_in_skill::ReadFileInSkill,
-    &run_python::RunPython,
-    &run_command::RunCommand,
-    &read_file::ReadFile,
-    &write_file::WriteFile,
-    &edit_file::EditFile,
-    &remember_fact::RememberFact,
-    &write_daily_note::WriteDailyNote,
-    &read_daily_note::ReadDailyNote,
-];
-
 /// The tools in a context. The definitions for the model stay the same for the whole
 /// conversation, because endpoints cache the start of a prompt.
 pub struct Tools<'w> {
     context: ToolContext<'w>,
     definitions: Vec<ToolDefinition>,
     forms: Vec<CallForm>,
-    has_skills: bool,
-    /// Whether the tools of [`BUILTIN_TOOLS`] can be called.
-    has_builtin: bool,
-    /// Whether the tools for programs and for the user's files need a skill.
-    needs_skills: bool,
+    builtin: BuiltinCalls,
     /// Tools of the program that uses the crate.
     custom: Vec<Box<dyn Tool + 'w>>,
+}
+
+/// The built-in tools that can be called.
+#[derive(Clone, Copy, PartialEq)]
+enum BuiltinCalls {
+    None,
+    /// Those that neither run programs nor touch files of the user.
+    WithoutSkill,
+    All,
 }
 
 impl<'w> Tools<'w> {
@@ -221,38 +207,37 @@ impl<'w> Tools<'w> {
             context,
             definitions: Vec::new(),
             forms: Vec::new(),
-            has_skills: false,
-            has_builtin: false,
-            needs_skills: false,
+            builtin: BuiltinCalls::None,
             custom: Vec::new(),
         }
     }
 
     /// Creates a set whose built-in tools can all be called, but are not offered to a model.
     pub fn builtin(context: ToolContext<'w>) -> Tools<'w> {
-        Tools { has_builtin: true, ..Tools::new(context) }
+        Tools { builtin: BuiltinCalls::All, ..Tools::new(context) }
     }
 
     /// Creates a set whose built-in tools can be called by another program; `has_skills`: whether
     /// there are usable skills, without which no program runs and no file of the user is touched.
     pub fn for_client(context: ToolContext<'w>, has_skills: bool) -> Tools<'w> {
-        Tools { has_skills, needs_skills: true, ..Tools::builtin(context) }
+        let builtin = if has_skills { BuiltinCalls::All } else { BuiltinCalls::WithoutSkill };
+        Tools { builtin, ..Tools::new(context) }
     }
 
     /// Creates the set for a model: it offers the built-in tools that work in this context, with
     /// the names of these skills.
     pub fn for_model(context: ToolContext<'w>, catalogue: &Catalogue) -> Tools<'w> {
         let names = schema::names_to_offer(catalogue);
-        let mut tools = Tools::for_client(context, catalogue.usable().next().is_some());
-        for tool in BUILTIN_TOOLS {
-            let has_room = tools.context.has_room_for(tool.name());
-            if has_room && tool.is_offered(&tools.context, tools.has_skills) {
-                let mut parameters = tool.parameters();
+        let has_skills = catalogue.usable().next().is_some();
+        let mut tools = Tools::for_client(context, has_skills);
+        for row in BUILTIN_TOOLS {
+            if row.is_for_model(&tools.context, has_skills) {
+                let mut parameters = row.tool.parameters();
                 // The model chooses a skill here, and has read its name when it uses the others.
-                if tool.name() == get_skill::GetSkill.name() {
+                if row.tool.name() == get_skill::GetSkill.name() {
                     schema::add_skill_names(&mut parameters, &names);
                 }
-                tools.offer(*tool, parameters);
+                tools.offer(row.tool, parameters);
             }
         }
         tools
@@ -396,15 +381,9 @@ fn plain_path(path: &str) -> String {
     names.collect::<PathBuf>().to_string_lossy().into_owned()
 }
 
-/// Returns the built-in tool with this name.
-pub(crate) fn find_builtin(name: &str) -> Option<&'static dyn Tool> {
-    let tool = BUILTIN_TOOLS.iter().copied().find(|tool| tool.name() == name)?;
-    Some(tool)
-}
-
 /// Returns the message for an unknown tool name.
 pub(crate) fn unknown_tool(name: &str) -> String {
-    unknown_tool_among(name, BUILTIN_TOOLS.iter().map(|tool| tool.name()))
+    unknown_tool_among(name, BUILTIN_TOOLS.iter().map(|row| row.tool.name()))
 }
 
 /// Returns the message for a name that is not among the available tools.
@@ -428,67 +407,7 @@ pub(crate) fn unknown_tool_among<'n>(
 
 #[cfg(test)]
 mod tests {
-    use serde_json::{Map, json};
-
     use super::*;
-
-    #[test]
-    fn every_row_of_the_table_is_well_formed() {
-        let mut names: Vec<&str> = BUILTIN_TOOLS.iter().map(|tool| tool.name()).collect();
-        names.sort_unstable();
-        names.dedup();
-        assert_eq!(names.len(), BUILTIN_TOOLS.len(), "names are unique");
-        for tool in BUILTIN_TOOLS {
-            let starts_well = tool.name().starts_with(|c: char| c.is_ascii_lowercase() || c == '_');
-            let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '_';
-            assert!(starts_well && tool.name().chars().all(is_plain), "{}", tool.name());
-            assert!(!tool.description().is_empty());
-            let mut schema = tool.parameters();
-            assert_eq!(schema::of_arguments(schema.clone()).as_ref(), Ok(&schema));
-            let properties = schema["properties"].as_object().unwrap();
-            assert!(!properties.is_empty(), "some endpoints refuse empty properties");
-            if tool.name() == "get_skill" {
-                schema::add_skill_names(&mut schema, &["a"]);
-                assert_eq!(schema["properties"]["skill_name"]["enum"], json!(["a"]));
-            }
-        }
-    }
-
-    /// The schema that the model gets and the struct that is read are written separately.
-    #[test]
-    fn the_arguments_of_a_schema_are_those_of_the_struct() {
-        for tool in BUILTIN_TOOLS {
-            let schema = tool.parameters();
-            let samples =
-                schema["properties"].as_object().unwrap().iter().map(|(name, property)| {
-                    let choice = &property["enum"][0];
-                    let (sample, wrong) = match property["type"].as_str().unwrap() {
-                        "string" if choice.is_string() => (choice.clone(), json!("x")),
-                        "string" => (json!("x"), json!([])),
-                        "integer" => (json!(7), json!("x")),
-                        "boolean" => (json!(true), json!("x")),
-                        "array" => (json!(["x"]), json!({})),
-                        other => panic!("no sample for {other}"),
-                    };
-                    (name.clone(), sample, wrong)
-                });
-            let samples: Vec<_> = samples.collect();
-            let all = || samples.iter().map(|(name, sample, _)| (name.clone(), sample.clone()));
-            let error = |fields: Map<String, Value>| {
-                tool.prepare(fields.into()).err().map(|error| error.to_string())
-            };
-            assert_eq!(error(all().collect()), None, "{}", tool.name());
-            let required = schema["required"].as_array();
-            for (name, _, wrong) in &samples {
-                let is_required = required.is_some_and(|names| names.contains(&json!(name)));
-                let missing = is_required.then(|| format!("`{name}` is missing"));
-                assert_eq!(error(all().filter(|(other, _)| other != name).collect()), missing);
-                let mut fields: Map<String, Value> = all().collect();
-                fields.insert(name.clone(), wrong.clone());
-                assert!(error(fields).unwrap().starts_with(&format!("`{name}` must be ")));
-            }
-        }
-    }
 
     #[test]
     fn unknown_names_are_answered_with_the_nearest() {

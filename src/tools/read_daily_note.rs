@@ -40,10 +40,6 @@ impl Tool for ReadDailyNote {
         Effects::READ_ONLY
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
-        context.storage.notes.is_some()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let ReadDailyNoteArguments { date } = arguments.parse()?;
         let date = date.unwrap_or_else(|| LocalTime::now().date);

@@ -52,10 +52,6 @@ impl Tool for ReadFile {
         Effects::READ_ONLY
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills && context.user_scripts().is_some()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let ReadFileArguments { path, offset, limit } = arguments.parse()?;
         let page = LineRange::from_arguments(offset, limit)?;

@@ -52,10 +52,6 @@ impl Tool for ReadFileInSkill {
         Effects::READ_ONLY
     }
 
-    fn is_offered(&self, _context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let ReadFileInSkillArguments { skill_name, file_path, offset, limit } =
             arguments.parse()?;

@@ -1,5 +1,4 @@
-//! Looking up a tool by its name, which tools have a place, and those that a program adds to the
-//! built-in ones.
+//! Looking up a tool by its name, and those that a program adds to the built-in ones.
 
 use std::fmt::Write as _;
 
@@ -10,43 +9,14 @@ use crate::limits;
 use crate::skills::other_clients;
 use crate::text;
 use crate::tool::{CallForm, ToolCall, ToolDefinition, ToolResult, parse_arguments};
+use crate::tools::builtin::FormPlace;
 use crate::tools::{
-    ArgumentError, PreparedCall, Tool, ToolContext, Tools, find_builtin, inexact_arguments, schema,
-    unknown_tool_among,
+    ArgumentError, BuiltinCalls, PreparedCall, Tool, Tools, find_builtin, inexact_arguments,
+    schema, unknown_tool_among,
 };
 
 /// Prefixes of tool names in the formats of some models, with `_` for all other characters.
 const PREFIXES: [&str; 3] = ["functions_", "tools_", "default_api_"];
-
-/// The tools that are there for skills, but could do anything for the user without one.
-pub(crate) const NEED_SKILLS: [&str; 5] =
-    ["run_python_script", "run_command", "read_file", "write_file", "edit_file"];
-
-/// The tools that are not offered in a smaller context window, as others do what they do.
-const NEED_WINDOW: [(&str, u64); 5] = [
-    ("list_skills", limits::ALL_TOOLS_WINDOW),
-    ("read_file_in_skill", limits::ALL_TOOLS_WINDOW),
-    ("edit_file", limits::ALL_TOOLS_WINDOW),
-    ("read_file", limits::FILE_TOOLS_WINDOW),
-    ("write_file", limits::FILE_TOOLS_WINDOW),
-];
-
-impl ToolContext<'_> {
-    /// Whether the context window has room for this tool.
-    pub(super) fn has_room_for(&self, tool: &str) -> bool {
-        let needed = NEED_WINDOW.iter().find(|(name, _)| *name == tool).map(|(_, needed)| *needed);
-        self.window.is_none_or(|window| needed.is_none_or(|needed| window >= needed))
-    }
-
-    /// The tool that is offered to read files of skills.
-    pub(super) fn skill_file_reader(&self) -> &'static str {
-        match self.user_scripts() {
-            Some(_) if !self.has_room_for("read_file") => "run_command",
-            Some(_) if !self.has_room_for("read_file_in_skill") => "read_file",
-            _ => "read_file_in_skill",
-        }
-    }
-}
 
 impl<'w> Tools<'w> {
     /// Adds a tool and offers it to the model.
@@ -61,9 +31,7 @@ impl<'w> Tools<'w> {
             let name = text::one_line(tool.name(), limits::SUMMARY_CHARS);
             Error::new(ErrorKind::Usage, format!("failed to add the tool `{name}`: {cause}"))
         })?;
-        if tool.is_offered(&self.context, self.has_skills) {
-            self.offer(&*tool, parameters);
-        }
+        self.offer(&*tool, parameters);
         self.custom.push(tool);
         Ok(self)
     }
@@ -107,11 +75,27 @@ impl<'w> Tools<'w> {
         });
     }
 
+    /// The forms of calls, for the system message of a model whose replies are constrained.
+    pub(crate) fn call_forms(&self) -> Vec<CallForm> {
+        let are_listed = self.context.history.listed_skills.get().is_some();
+        let is_needed = |form: &&CallForm| form.tool != "list_skills" || !are_listed;
+        let mut forms: Vec<CallForm> = self.forms.iter().filter(is_needed).cloned().collect();
+        let place = |form: &CallForm| {
+            find_builtin(&form.tool).map_or(FormPlace::Later, |row| row.form_place)
+        };
+        if self.offers("run_command") {
+            forms.retain(|form| place(form) != FormPlace::WithoutCommands);
+        }
+        // Small models prefer what stands first.
+        forms.sort_by_key(|form| place(form) != FormPlace::First);
+        forms
+    }
+
     /// Returns the tool with this name.
     pub(super) fn find(&self, name: &str) -> Option<&dyn Tool> {
         let own = self.custom.iter().find(|tool| tool.name() == name);
-        let ours = || find_builtin(name).filter(|_| self.has_builtin);
-        own.map(|tool| &**tool as &dyn Tool).or_else(ours)
+        let ours = || find_builtin(name).filter(|_| self.builtin != BuiltinCalls::None);
+        own.map(|tool| &**tool as &dyn Tool).or_else(|| ours().map(|row| row.tool as &dyn Tool))
     }
 
     /// Reads the arguments of a call, or returns the message for the model about the problem.
@@ -124,7 +108,9 @@ impl<'w> Tools<'w> {
                 (tool, Meant { tool: Some(tool.name().to_string()), skill: None })
             }
         };
-        if self.needs_skills && !self.has_skills && NEED_SKILLS.contains(&tool.name()) {
+        let row = find_builtin(tool.name());
+        let is_without = self.builtin == BuiltinCalls::WithoutSkill;
+        if is_without && row.is_some_and(|row| row.needs.acts_for_skills()) {
             return Err(format!(
                 "{} works only where there is a skill: answer without it",
                 tool.name()
@@ -132,7 +118,7 @@ impl<'w> Tools<'w> {
         }
         let schema = tool.parameters();
         let mut prepare = |mut fields: Map<String, Value>| {
-            if find_builtin(tool.name()).is_some() {
+            if row.is_some() {
                 fields = inexact_arguments::correct(fields, &schema)?;
                 self.check_required(&fields, &schema)?;
                 meant.skill = self.correct_skill_name(&mut fields);

@@ -68,10 +68,6 @@ impl Tool for RememberFact {
         Effects { is_read_only: false, is_destructive: true, ..Effects::READ_ONLY }
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
-        context.storage.facts.is_some()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let arguments: RememberFactArguments = arguments.parse()?;
         Ok(PreparedCall::new(arguments.content.clone(), move |context| {

@@ -70,10 +70,6 @@ impl Tool for RunCommand {
         effects(context)
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills && context.allows_commands()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let arguments: RunCommandArguments = arguments.parse()?;
         if arguments.command.trim().is_empty() {

@@ -60,31 +60,10 @@ pub(super) fn for_small_models(mut schema: Value) -> Value {
     schema
 }
 
-/// Tools that a small model is not offered where it has commands: it invents the text that it
-/// replaces, and `read_file` also reads the files of the skill that was read last.
-const DONE_BY_COMMANDS: [&str; 2] = ["edit_file", "read_file_in_skill"];
-
-/// The order of the first forms that a small model is offered.
-const FIRST_FORMS: [&str; 4] = ["get_skill", "run_command", "read_file", "write_file"];
-
 /// Arguments of tools that may be empty text.
 const MAY_BE_EMPTY: [&str; 2] = ["content", "new"];
 
 impl Tools<'_> {
-    /// The forms of calls, for the system message of a model whose replies are constrained.
-    pub(crate) fn call_forms(&self) -> Vec<CallForm> {
-        let are_listed = self.context.history.listed_skills.get().is_some();
-        let is_needed = |form: &&CallForm| form.tool != "list_skills" || !are_listed;
-        let mut forms: Vec<CallForm> = self.forms.iter().filter(is_needed).cloned().collect();
-        if self.offers("run_command") {
-            forms.retain(|form| !DONE_BY_COMMANDS.contains(&&*form.tool));
-        }
-        // Small models prefer what stands first.
-        let place = |form: &CallForm| FIRST_FORMS.iter().position(|tool| *tool == form.tool);
-        forms.sort_by_key(|form| place(form).unwrap_or(FIRST_FORMS.len()));
-        forms
-    }
-
     /// The forms that the next reply may have. A skill is read before its files are used, and only
     /// once; one that was taken for a program is read next, and then its scripts are used. `read` are
     /// the names of those whose documents the conversation has. `left_out` is a tool whose last result

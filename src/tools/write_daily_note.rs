@@ -53,10 +53,6 @@ impl Tool for WriteDailyNote {
         Effects { is_read_only: false, is_idempotent: false, ..Effects::READ_ONLY }
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, _has_skills: bool) -> bool {
-        context.storage.notes.is_some()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let WriteDailyNoteArguments { activity, title } = arguments.parse()?;
         let summary = if title.is_empty() { &activity } else { &title };

@@ -46,10 +46,6 @@ impl Tool for WriteFile {
         WRITING
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills && context.user_scripts().is_some()
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let WriteFileArguments { path, content } = arguments.parse()?;
         let summary = format!("{path}, {}", counted(content.len(), "byte"));

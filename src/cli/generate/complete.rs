@@ -130,6 +130,6 @@ fn command_words() -> impl Iterator<Item = (&'static str, &'static str, &'static
     });
     let subcommands =
         COMMANDS.iter().filter_map(|row| Some((row.name(), row.subcommand()?, row.about)));
-    let tools = tools::BUILTIN_TOOLS.iter().map(|tool| ("tool", tool.name(), "a tool"));
+    let tools = tools::BUILTIN_TOOLS.iter().map(|row| ("tool", row.tool.name(), "a tool"));
     names.chain(subcommands).chain(tools)
 }

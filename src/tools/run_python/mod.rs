@@ -106,13 +106,6 @@ impl Tool for RunPython {
         effects(context)
     }
 
-    fn is_offered(&self, context: &ToolContext<'_>, has_skills: bool) -> bool {
-        has_skills
-            && context.scripts.is_some_and(|scripts| {
-                Interpreter::without_venv(scripts).is_ok() || context.skills.has_any_venv()
-            })
-    }
-
     fn prepare(&self, arguments: Arguments) -> Result<PreparedCall<'_>, ArgumentError> {
         let arguments: RunPythonArguments = arguments.parse()?;
         let what = match arguments.file_path.as_deref() {

@@ -140,7 +140,7 @@ pub(super) fn check_commands_of_conversations(faults: &mut Faults) {
 pub(super) fn check_tables(faults: &mut Faults) {
     let readme = Document::read(Path::new("README.md"));
     let rows: Vec<&str> = readme.text.lines().filter(|line| line.starts_with("| ")).collect();
-    for tool in skills_runner::internals::tools::BUILTIN_TOOLS.iter().map(|tool| tool.name()) {
+    for tool in skills_runner::internals::tools::BUILTIN_TOOLS.iter().map(|row| row.tool.name()) {
         if !rows.iter().any(|row| row.contains(&format!("`{tool}`"))) {
             faults.push(format!("README.md: no table has the tool `{tool}`"));
         }
