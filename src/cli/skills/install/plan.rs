@@ -303,7 +303,7 @@ impl Change<'_> {
             let skills = Skills::new([self.folder.clone()]);
             let catalogue = skills.catalogue();
             for name in names.iter_mut().filter(|name| !is_known(name)) {
-                let direct = catalogue.find(name).ok().filter(|skill| {
+                let direct = catalogue.resolve(name).ok().filter(|skill| {
                     skill.path.parent() == skills.folders().first().map(|it| it.path.as_path())
                 });
                 let folder = direct.and_then(|skill| skill.path.file_name());
