@@ -33,8 +33,8 @@ impl InstalledPackages {
         (!folders.is_empty()).then(|| InstalledPackages::read(&folders))
     }
 
-    /// The packages in folders, such as those of `sys.path`.
-    pub(crate) fn read(folders: &[PathBuf]) -> InstalledPackages {
+    /// The packages in folders.
+    fn read(folders: &[PathBuf]) -> InstalledPackages {
         let mut installed = InstalledPackages { names: BTreeSet::new(), modules: BTreeSet::new() };
         let entries = folders.iter().filter_map(|folder| fs::read_dir(folder).ok());
         let entries = entries.flat_map(|entries| entries.flatten().take(limits::ENTRIES_READ));
@@ -54,15 +54,10 @@ impl InstalledPackages {
         installed
     }
 
-    /// Whether a module is there.
-    pub(crate) fn has_module(&self, module: &str) -> bool {
-        self.modules.contains(module)
-    }
-
     /// Whether a package is there, or another one with a module of it.
     pub(crate) fn has(&self, package: &str) -> bool {
         // Packages share the folder of a namespace.
-        let has_module = |module: &str| !module.contains('.') && self.has_module(module);
+        let has_module = |module: &str| !module.contains('.') && self.modules.contains(module);
         self.names.contains(package) || any_module_of(package, has_module)
     }
 }

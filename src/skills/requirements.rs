@@ -9,11 +9,8 @@ use std::path::{Path, PathBuf};
 use crate::limits;
 use crate::world::confined::{Root, read_whole};
 
-/// Name of the file next to the document.
-pub(crate) const REQUIREMENTS_FILE: &str = "requirements.txt";
-
 /// The files that `pip install -r` gets, relative to the skill's folder.
-pub(crate) const REQUIREMENTS_FILES: [&str; 2] = [REQUIREMENTS_FILE, "scripts/requirements.txt"];
+pub(crate) const REQUIREMENTS_FILES: [&str; 2] = ["requirements.txt", "scripts/requirements.txt"];
 
 /// A requirement that a skill declares.
 #[derive(Clone, Debug, PartialEq, Eq)]

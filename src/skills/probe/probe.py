@@ -128,11 +128,9 @@ def imports_of(tree):
             continue
         if kind is ast.ImportFrom:
             if not node.level and node.module:
-                words = node.module.split(".", IMPORT_DEPTH)
-                module = ".".join(words[:IMPORT_DEPTH])
+                module = ".".join(node.module.split(".", IMPORT_DEPTH)[:IMPORT_DEPTH])
                 for alias in node.names:
-                    is_known = len(words) <= IMPORT_DEPTH and alias.name != "*"
-                    yield module + "." + alias.name if is_known else module, node.lineno, optional
+                    yield module + "." + alias.name, node.lineno, optional
             continue
         body = inside = optional
         if kind in LAZY:

@@ -17,25 +17,11 @@ use super::{OpenError, Root, read_whole};
 use crate::limits;
 
 impl Root {
-    /// Checks in advance whether [`Root::replace`] may write the file `name`.
-    pub fn check_replaceable(&self, name: &str) -> Result<(), OpenError> {
-        open_writable(self.as_fd(), &RelativePath::single_name(name.as_ref())?).map(drop)
-    }
-
-    /// Replaces the content of the file `name`, which was read as `old`, and keeps its mode.
-    /// Fails if the file is a link, is not writable, or has changed since.
-    pub fn replace(&self, name: &str, old: &[u8], new: &[u8]) -> Result<(), OpenError> {
-        let name = RelativePath::single_name(name.as_ref())?;
-        let file = open_writable(self.as_fd(), &name)?;
-        let draft = create_draft(self.as_fd(), &name, 0o600)?;
-        self.commit_draft(&name, &file, draft, Some(old), new, false)
-    }
-
-    /// Like [`Root::replace`], for a file of the program's own, which may be missing: then
-    /// `old` is `None`, and only the owner may access the new file. With `is_locked` the
-    /// caller holds a lock on the folder against other writers, and a temporary file that a
-    /// killed writer left is removed. Also fails if the file has a hard link, which would
-    /// keep the old content. Returns the replaced file: other processes may have appended to
+    /// Replaces the content of the file `name` of the program's own, which was read as `old`, and
+    /// keeps its mode. It may be missing: then `old` is `None`, and only the owner may access the
+    /// new file. With `is_locked` the caller holds a lock on the folder against other writers, and
+    /// a temporary file that a killed writer left is removed. Fails if the file is a link, is not
+    /// writable, has changed since, or has a hard link, which would keep the old content. Returns the replaced file: other processes may have appended to
     /// it after `old`, which the caller must carry over.
     pub fn save(
         &self,
@@ -285,7 +271,7 @@ mod tests {
             return eprintln!("skipped: the file system has no attributes of users");
         }
         let root = Root::open(&dir.path("skill")).unwrap();
-        root.replace("a", b"old", b"new").unwrap();
+        root.save("a", Some(b"old"), b"new", false).unwrap();
         assert_eq!(fs::read(dir.path("skill/a")).unwrap(), b"new");
         let mut kept = [0_u8; 8];
         // SAFETY: as above, and the buffer has the size that is passed.
