@@ -75,10 +75,9 @@ type FileVisitor<'v, T> = dyn FnMut(T, bool, &mut dyn Read) -> io::Result<()> + 
 
 impl SourceTree {
     /// Lists an archive. The error has the cause, or the reason to stop. All files of an archive of
-    /// a repository are in one folder, which does not belong to their paths.
+    /// a commit are in one folder, which does not belong to their paths.
     pub(crate) fn of_archive(
         mut file: File,
-        is_repository: bool,
         cancellation: &Cancellation,
     ) -> io::Result<SourceTree> {
         let mut entries = BTreeMap::new();
@@ -88,7 +87,7 @@ impl SourceTree {
             entries.insert(entry.path, kind);
             Ok(())
         })?;
-        let has_prefix = is_repository || commit.is_some();
+        let is_commit = commit.is_some();
         let revision = match commit {
             Some(commit) => commit,
             None => {
@@ -102,7 +101,7 @@ impl SourceTree {
             prefix: String::new(),
             content: Content::Archive(file),
         };
-        if has_prefix {
+        if is_commit {
             tree.remove_prefix();
         }
         Ok(tree)

@@ -68,7 +68,7 @@ pub type EntryVisitor<'v> = dyn FnMut(ArchiveEntry, &mut dyn Read) -> io::Result
 
 /// Reads all entries of an archive in their order. Returns the commit that the archive was made
 /// of, if it names one, as archives made by git do. The text of an error follows
-/// `failed to read ARCHIVE: `; the kind `Unsupported` says that it is no archive.
+/// `failed to read ARCHIVE: `.
 pub fn read(
     file: &File,
     cancellation: &Cancellation,
@@ -102,10 +102,7 @@ pub fn read(
         [0x1f, 0x8b, ..] => tar::read(inflate::Gzip::new(file)?, budget, visit),
         [b'P', b'K', 3, 4, ..] | [b'P', b'K', 5, 6, ..] => zip::read(file, budget, visit),
         start if start.ends_with(TAR_MARK) => tar::read(file, budget, visit),
-        _ => {
-            let cause = "it is neither a .tar.gz nor a .zip archive";
-            Err(io::Error::new(io::ErrorKind::Unsupported, cause))
-        }
+        _ => Err(refused("it is neither a .tar.gz nor a .zip archive")),
     }
 }
 

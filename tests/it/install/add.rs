@@ -120,6 +120,10 @@ fn names_in_documents_are_taken_for_those_of_folders() {
     let add = ["add", "./source", "--skill", "alias", "--skill", "one"];
     change(&test, &add).success().stdout("added: skills/folder\nadded: skills/one\n");
     change(&test, &["update", "alias"]).success().stdout("unchanged: skills/folder\n");
+    // No further name: neither that of a plugin, nor one that only looks like it.
+    let plugin = test.path("").canonicalize().unwrap();
+    let plugin = plugin.file_name().unwrap().to_string_lossy().into_owned();
+    change(&test, &["update", &format!("{plugin}:folder")]).status(1).stderr_has("failed to find");
     change(&test, &["remove", "alias"]).success().stdout("removed: skills/folder\n");
     assert!(test.exists("skills/one") && !test.exists("skills/folder"));
     // Only that skill is meant, not another one with the name of its folder.
@@ -215,6 +219,7 @@ fn invalid_sources_are_reported() {
         ("./empty", 1, "SKILL.md"),
         ("", 2, "source"),
         ("http://example.test/owner/repo", 2, "http"),
+        ("http://127.0.0.1/owner/repo", 2, "http"),
         ("ftp://example.test/a.zip", 2, "https"),
         ("https://user:word@example.test/owner/repo", 2, "password"),
         ("https://example.test/owner/repo@--upload-pack=x", 2, "branch"),

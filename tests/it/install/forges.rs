@@ -1,8 +1,9 @@
-//! Repositories on the servers of GitHub, GitLab, Codeberg and Gitea: behind a proxy and an
+//! Repositories on GitHub, and on other servers, which only git asks: behind a proxy and an
 //! authority of our own, which play them.
 
 use serde_json::json;
 
+use super::git::Repository;
 use super::pack::{Item, commit, executable, file, tar_gz};
 use super::{added, change, document, files, lock, with_source};
 use crate::harness::{
@@ -74,8 +75,8 @@ impl Forge {
     }
 }
 
-/// Answers as the forges do: GitHub redirects to another host, others send the archive.
-fn as_forges(request: &Request) -> Reply {
+/// Answers as GitHub does, which redirects to another host.
+fn as_github(request: &Request) -> Reply {
     let host = request.header("host").unwrap_or("").to_lowercase();
     let path = request.path.as_str();
     match host.as_str() {
@@ -88,23 +89,17 @@ fn as_forges(request: &Request) -> Reply {
                 None => Reply::status(404),
             }
         }
-        "gitlab.com" | "git.example.test" if path.contains("/-/archive/") => {
-            Reply::status(200).body(archive())
-        }
         "codeload.github.com" => Reply::status(200).body(archive()),
-        "codeberg.org" | "gitea.com" if path.contains("/archive/") => {
-            Reply::status(200).body(archive())
-        }
         _ => Reply::status(404),
     }
 }
 
 /// What users type, what is asked for, and what the lock file says.
 #[test]
-fn repositories_of_all_forges_are_added() {
-    let forge = Forge::start(as_forges);
+fn repositories_of_github_are_added() {
+    let forge = Forge::start(as_github);
     let github = "github.com/owner/repo/archive";
-    let table: [(&str, String, &str, &[&str]); 19] = [
+    let table: [(&str, String, &str, &[&str]); 13] = [
         ("owner/repo", format!("{github}/HEAD.tar.gz"), "owner/repo", &["one", "two"]),
         ("owner/repo@v1.2", format!("{github}/v1.2.tar.gz"), "owner/repo@v1.2", &["one", "two"]),
         ("owner/repo/skills", format!("{github}/HEAD.tar.gz"), "owner/repo", &["one"]),
@@ -137,52 +132,16 @@ fn repositories_of_all_forges_are_added() {
             &["one"],
         ),
         (
-            "https://gitlab.com/owner/repo",
-            "gitlab.com/owner/repo/-/archive/HEAD/repo-HEAD.tar.gz".into(),
-            "",
-            &["one", "two"],
-        ),
-        (
-            "https://gitlab.com/group/sub/repo@v1",
-            "gitlab.com/group/sub/repo/-/archive/v1/repo-v1.tar.gz".into(),
-            "",
-            &["one", "two"],
-        ),
-        (
-            "https://gitlab.com/owner/repo/-/tree/main/skills",
-            "gitlab.com/owner/repo/-/archive/main/repo-main.tar.gz".into(),
-            "",
-            &["one"],
-        ),
-        (
-            "https://gitlab.com/owner/repo@side/topic",
-            "gitlab.com/owner/repo/-/archive/side/topic/repo-side-topic.tar.gz".into(),
-            "",
-            &["one", "two"],
-        ),
-        (
-            "https://codeberg.org/owner/repo",
-            "codeberg.org/owner/repo/archive/HEAD.tar.gz".into(),
-            "",
-            &["one", "two"],
-        ),
-        (
-            "https://codeberg.org/owner/repo/src/branch/main/more",
-            "codeberg.org/owner/repo/archive/main.tar.gz".into(),
+            "https://github.com/owner/repo/blob/v1/more/two/SKILL.md",
+            format!("{github}/v1.tar.gz"),
             "",
             &["two"],
         ),
         (
-            "https://gitea.com/owner/repo/src/tag/v1/skills/one",
-            "gitea.com/owner/repo/archive/v1.tar.gz".into(),
-            "",
-            &["one"],
-        ),
-        (
-            "https://git.example.test/owner/repo",
-            "git.example.test/owner/repo/-/archive/HEAD/repo-HEAD.tar.gz".into(),
-            "",
-            &["one", "two"],
+            "https://github.com/owner/repo/more",
+            format!("{github}/HEAD.tar.gz"),
+            "https://github.com/owner/repo",
+            &["two"],
         ),
     ];
     for (source, request, locked, names) in table {
@@ -218,21 +177,18 @@ fn repositories_of_all_forges_are_added() {
 /// Hosts are the same in any letter case.
 #[test]
 fn letter_case_of_hosts_does_not_matter() {
-    let forge = Forge::start(as_forges);
+    let forge = Forge::start(as_github);
     for source in
         ["https://GITHUB.COM/owner/repo/skills", "HTTPS://GitHub.com/owner/repo/skills@main"]
     {
         forge.add(source).success().stdout("added: skills/one\n");
     }
-    let before = forge.requests().len();
-    forge.add("https://GitLab.com/owner/repo").success();
-    assert_eq!(forge.requests().len(), before + 1, "only the address of GitLab is tried");
 }
 
 /// `restore` asks for the commit, whatever ref was added.
 #[test]
 fn restores_ask_for_the_commit() {
-    let forge = Forge::start(as_forges);
+    let forge = Forge::start(as_github);
     forge.add("owner/repo@main").success();
     let before = files(&forge.test.path("skills"));
     std::fs::remove_dir_all(forge.test.path("skills/one")).unwrap();
@@ -284,7 +240,9 @@ fn redirects_are_bounded_and_encrypted() {
     forge.add("owner/repo").status(1).stderr_has("redirect");
     // Into an address with a login: it is not sent.
     let forge = Forge::start(|request| match request.header("host") {
-        Some("github.com") => Reply::status(302).header("Location", "https://u:horse@gitea.com/x"),
+        Some("github.com") => {
+            Reply::status(302).header("Location", "https://u:horse@git.example.test/x")
+        }
         _ => Reply::status(200).body(archive()),
     });
     let run = forge.add("owner/repo").stderr_lacks("horse");
@@ -297,28 +255,23 @@ fn redirects_are_bounded_and_encrypted() {
 fn missing_repositories_are_reported() {
     for status in [404, 403] {
         let forge = Forge::start(move |_| Reply::status(status));
-        for source in [
-            "owner/absent",
-            "https://gitlab.com/owner/absent",
-            "https://git.example.test/owner/absent",
-        ] {
-            let run = forge.add(source).stdout_is_empty();
-            run.check(
-                run.status == if status == 404 { 1 } else { 77 },
-                format_args!("{source}: {status}"),
-            );
-            let run = run.stderr_has("absent").stderr_has(&status.to_string());
-            run.stderr_has("git");
-            assert!(files(&forge.test.path("skills")).is_empty());
-        }
-        forge.requests();
+        let run = forge.add("owner/absent").stdout_is_empty();
+        run.check(run.status == if status == 404 { 1 } else { 77 }, status);
+        let run = run.stderr_has("absent").stderr_has(&status.to_string());
+        run.stderr_has("git");
+        assert!(files(&forge.test.path("skills")).is_empty());
+        assert_eq!(forge.requests().len(), 1);
+        // Other servers are asked by git only.
+        let run = forge.add("https://gitlab.com/owner/absent").status(1).stdout_is_empty();
+        run.stderr_has("git is not installed").stderr_has("hint: install git");
+        assert_eq!(forge.requests().len(), 1);
     }
     for status in [503, 429] {
         let forge = Forge::start(move |_| Reply::status(status));
         forge.add("owner/repo").status(75).stderr_has(&status.to_string());
     }
     // A folder, or a name, that is not in it.
-    let forge = Forge::start(as_forges);
+    let forge = Forge::start(as_github);
     let run = forge.add("owner/repo/absent").status(1);
     run.stderr_has("absent").stderr_has("skills/one");
     change(&forge.test, &["add", "owner/repo", "--skill", "three"]).status(1).stderr_has("two");
@@ -336,7 +289,7 @@ fn incomplete_archives_change_nothing() {
     ];
     for (what, bend) in bends {
         let forge = Forge::start(move |request| {
-            let reply = as_forges(request);
+            let reply = as_github(request);
             if request.header("host") == Some("codeload.github.com") { bend(reply) } else { reply }
         });
         let run = change(&forge.test, &["add", "owner/repo", "--timeout", "2"]);
@@ -349,12 +302,12 @@ fn incomplete_archives_change_nothing() {
 /// The certificate is verified; it is for these names only.
 #[test]
 fn certificates_are_verified() {
-    let forge = Forge::start(as_forges);
+    let forge = Forge::start(as_github);
     let test = forge.test.next_run().env_unset("SSL_CERT_FILE");
     let run = change(&test, &["add", "owner/repo"]);
     run.check(run.status != 0, "the authority is unknown");
     run.stderr_has("certificate");
-    let run = forge.add("https://other.test/owner/repo");
+    let run = forge.add("https://other.test/repo.tar.gz");
     run.check(run.status != 0, "the certificate is for other names");
     run.stderr_has("certificate");
     assert!(forge.requests().is_empty(), "nothing was sent");
@@ -363,7 +316,7 @@ fn certificates_are_verified() {
 /// A folder cannot choose the proxy or the authority.
 #[test]
 fn folders_cannot_choose_proxy_or_authority() {
-    let forge = Forge::start(as_forges);
+    let forge = Forge::start(as_github);
     let (proxy, authority) =
         (forge.proxy.url("http", ""), tls_file("ca.pem").display().to_string());
     for (name, value) in
@@ -418,6 +371,40 @@ fn private_repositories_are_got_by_git() {
     let run = run.took_at_most(seconds(6.0));
     run.check(run.status == 3, "not the status of a time limit");
     assert!(test.processes().is_empty(), "git is still running");
+}
+
+/// Repositories of other servers are cloned by git: no address of an archive is tried.
+#[test]
+fn repositories_of_other_servers_are_got_by_git() {
+    if !super::git::is_there() {
+        return;
+    }
+    let made = Test::new().file("repo/skills/one/SKILL.md", document("one"));
+    let repository = Repository::new(&made, "repo");
+    let commit = repository.commit("first");
+    repository.git(&["update-server-info"]);
+    let folder = made.path("repo/.git");
+    let forge = Forge::start(move |request| {
+        let path = request.path.split('?').next().unwrap_or_default();
+        let file = path.strip_prefix("/group/sub/repo/").map(|path| folder.join(path));
+        let content = file.and_then(|file| std::fs::read(file).ok());
+        content.map_or_else(|| Reply::status(404), |bytes| Reply::status(200).body(bytes))
+    });
+    let test = forge.test.next_run().env("PATH", std::env::var_os("PATH").unwrap_or_default());
+    for host in ["gitlab.com", "codeberg.org", "git.example.test"] {
+        let _ = std::fs::remove_dir_all(test.path("skills"));
+        // Only for a commit git takes plain files of a repository.
+        let source = format!("https://{host}/group/sub/repo@{commit}");
+        change(&test, &["add", &source]).success().stdout("added: skills/one\n");
+        let locked = &lock(&test)["skills"]["one"];
+        let has = (&locked["source"], &locked["folder"], &locked["revision"]);
+        assert_eq!(has, (&json!(source), &json!("skills/one"), &json!(commit)));
+        change(&test, &["update"]).success().stdout("unchanged: skills/one\n");
+        change(&test, &["add", &format!("https://{host}/group/other")]).status(1);
+    }
+    let requests = forge.server.requests();
+    let other = requests.iter().find(|it| it.path.contains("archive"));
+    assert!(other.is_none(), "{other:?}");
 }
 
 /// Other bytes for the same commit.

@@ -6,7 +6,7 @@ use std::io;
 use crate::address::Address;
 use crate::cli::run::Run;
 use crate::cli::skills::install::git;
-use crate::cli::skills::install::source::{Source, SourcePlace, archive_addresses};
+use crate::cli::skills::install::source::{Source, SourcePlace, archive_address};
 use crate::error::{Error, ErrorKind, Result};
 use crate::model::Network;
 use crate::model::http::download;
@@ -42,7 +42,7 @@ pub(super) fn fetch(
     }
 }
 
-/// Gets a repository: the archive that its server makes, or else by git, which has the user's
+/// Gets a repository: from GitHub the archive, if it is public, else by git, which has the user's
 /// credentials.
 fn repository(
     source: &Source,
@@ -51,24 +51,22 @@ fn repository(
     run: &Run,
     output: &mut Output,
 ) -> Result<SourceTree> {
-    let mut failure = None;
-    for archive in archive_addresses(address, reference.unwrap_or("HEAD")) {
-        let got = downloaded(&archive, run, output).and_then(|file| listed(source, file, run));
-        match got {
-            // A refusal, or another kind of server.
+    let hint = "check the name; a private repository needs git and its credentials";
+    if let Some(archive) = archive_address(address, reference.unwrap_or("HEAD")) {
+        match downloaded(&archive, run, output) {
             Err(error) if matches!(error.kind(), ErrorKind::Endpoint | ErrorKind::Auth) => {
-                failure.get_or_insert(error);
+                if git::program(run).is_none() {
+                    return Err(error.with_hint(hint));
+                }
             }
-            got => return got,
+            got => return listed(source, got?, run),
         }
     }
-    let has_git = address.is_encrypted() && git::program(run).is_some();
-    let file = match failure.filter(|_| !has_git) {
-        Some(failure) => Err(failure),
-        None => git::tree(&address.url(), reference, run),
-    };
-    let hint = "check the name; a private repository needs git and its credentials";
-    let file = file.map_err(|error| if error.is_stop() { error } else { error.with_hint(hint) })?;
+    // The same route as for downloads, or none.
+    Network::for_download(&run.settings, &run.folder, address)?;
+    let file = git::tree(&address.url(), reference, run).map_err(|error| {
+        if error.is_stop() || error.hint().is_some() { error } else { error.with_hint(hint) }
+    })?;
     listed(source, file, run)
 }
 
@@ -90,18 +88,13 @@ fn getting(text: &str) -> String {
 
 /// Lists an archive.
 fn listed(source: &Source, file: File, run: &Run) -> Result<SourceTree> {
-    let is_repository = matches!(source.place, SourcePlace::Repository(_) | SourcePlace::Git(_));
-    let tree = SourceTree::of_archive(file, is_repository, &run.cancellation);
+    let tree = SourceTree::of_archive(file, &run.cancellation);
     tree.map_err(|error| read_error(source, &error))
 }
 
 fn read_error(source: &Source, error: &io::Error) -> Error {
-    // No archive: the page of another kind of server, such as a login.
-    let is_page = error.kind() == io::ErrorKind::Unsupported
-        && matches!(source.place, SourcePlace::Repository(_));
-    let kind = if is_page { ErrorKind::Endpoint } else { ErrorKind::Io };
     files::read_error(error, |cause| {
-        Error::new(kind, format!("failed to read {}: {cause}", source.text))
+        Error::new(ErrorKind::Io, format!("failed to read {}: {cause}", source.text))
     })
 }
 

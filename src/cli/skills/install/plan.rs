@@ -9,12 +9,12 @@ use crate::cli::skills::install::source::Source;
 use crate::cli::skills::install::{Before, Change, Outcome, Planned};
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::Skills;
 use crate::skills::install::{FoundFiles, FoundSkill, PathSet, SkillFile, SourceTree};
 use crate::skills::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockedSkill, added, file_digests, first_change, first_edit,
     is_lock_file_name, is_taken,
 };
+use crate::skills::{SkillSummary, Skills};
 use crate::text::{self, shell_quoted};
 use crate::ui::Output;
 use crate::world::confined::{OpenError, Root};
@@ -293,23 +293,21 @@ impl Change<'_> {
         }
     }
 
-    /// These skills of the lock file, also by the names in their documents; without names all of
-    /// them.
+    /// These skills of the lock file, also by the names in their documents where no folder has the
+    /// name; without names all of them.
     pub(super) fn named(&self, names: &[String]) -> Result<Vec<(String, LockedSkill)>> {
         let known: Vec<&str> = self.old.skills.keys().map(String::as_str).collect();
         let mut names = names.to_vec();
         let is_known = |name: &String| known.contains(&name.as_str());
         if !names.iter().all(is_known) {
-            let skills = Skills::new([self.folder.clone()]);
-            let catalogue = skills.catalogue();
+            let catalogue = Skills::new([self.folder.clone()]).catalogue();
             for name in names.iter_mut().filter(|name| !is_known(name)) {
-                let direct = catalogue.resolve(name).ok().filter(|skill| {
-                    skill.path.parent() == skills.folders().first().map(|it| it.path.as_path())
-                });
-                let folder = direct.and_then(|skill| skill.path.file_name());
-                let folder = folder.map(|folder| folder.to_string_lossy().into_owned());
-                if let Some(folder) = folder.filter(is_known) {
-                    *name = folder;
+                let is_meant = |skill: &&SkillSummary| {
+                    skill.alias.as_ref() == Some(name) && is_known(&skill.name)
+                };
+                let mut found = catalogue.skills.iter().filter(is_meant);
+                if let (Some(only), None) = (found.next(), found.next()) {
+                    *name = only.name.clone();
                 }
             }
         }

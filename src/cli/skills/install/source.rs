@@ -15,10 +15,8 @@ use crate::skills::is_document_name;
 use crate::text;
 use crate::world::confined::OpenError;
 
-/// Hosts whose archives of a repository are at `/archive/REF.tar.gz`, and no other.
-const ARCHIVE_HOSTS: [&str; 3] = ["github.com", "codeberg.org", "gitea.com"];
-/// The host whose archives are below `/-/archive/`.
-const GITLAB_HOST: &str = "gitlab.com";
+/// The host whose repositories are got as archives.
+const GITHUB: &str = "github.com";
 
 /// What the names of archives end with.
 const ARCHIVE_ENDS: [&str; 2] = [".tar.gz", ".zip"];
@@ -26,11 +24,6 @@ const ARCHIVE_ENDS: [&str; 2] = [".tar.gz", ".zip"];
 /// The forms of a source.
 const FORMS: &str = "a source is OWNER/REPO of GitHub, https://…, ssh://…, file://… of a repository, \
                      a .tar.gz or .zip, or a folder such as ./skills";
-
-/// What separates the path of a repository from a ref and a folder, in addresses that browsers
-/// show: of GitLab, Gitea and GitHub.
-const TREE_MARKS: [&str; 7] =
-    ["/-/tree/", "/-/blob/", "/src/branch/", "/src/tag/", "/src/commit/", "/tree/", "/blob/"];
 
 /// Characters of a ref that an address must not contain.
 const IN_PATH: &AsciiSet =
@@ -59,9 +52,9 @@ pub(super) enum SourcePlace {
     File(PathBuf),
     /// The address of an archive.
     Archive(Address),
-    /// The address of a repository, without a ref.
+    /// The https address of a repository, without a ref.
     Repository(Address),
-    /// An address that only git can clone.
+    /// Another address that git can clone.
     Git(String),
 }
 
@@ -114,7 +107,7 @@ impl Source {
             None if !is_path && text.contains("::") => {
                 Err(invalid(text, "only https, ssh and file addresses are supported"))
             }
-            None if !is_path && !is_archive(text) && is_github(text) => {
+            None if !is_path && !is_archive(text) && is_short(text) => {
                 let source = Source::web(&format!("https://github.com/{text}"))?;
                 let text = source.text.trim_start_matches("https://github.com/").into();
                 Ok(Source { text, ..source })
@@ -157,22 +150,21 @@ impl Source {
             let hint = "download the archive, and add the file";
             return Err(invalid(address.path(), cause).with_hint(hint));
         }
-        if !address.is_encrypted() && !address.is_loopback() {
-            return Err(invalid(text, "plain http is supported only on this machine"));
+        let is_allowed = address.is_encrypted() || is_plain_archive && address.is_loopback();
+        if !is_allowed {
+            return Err(invalid(text, "plain http is only for archives on this machine"));
         }
         let name = address.path().rsplit('/').next().unwrap_or_default().to_string();
         if is_plain_archive {
             return Ok(Source::all_of(address.url(), SourcePlace::Archive(address), &name));
         }
-        let (mut path, tree, mut folder) = split_tree(address.path().trim_end_matches('/'));
-        reference = tree.or(reference);
-        let is_known = ARCHIVE_HOSTS.contains(&address.host().to_ascii_lowercase().as_str());
-        if let Some((end, _)) = path.match_indices('/').nth(2).filter(|_| is_known) {
-            (path, folder) = (&path[..end], &path[end + 1..]);
-        }
-        if path.len() < 2 || is_known && path.matches('/').count() < 2 {
+        let path = address.path().trim_end_matches('/');
+        let is_github = is_github(&address);
+        let (path, tree, folder) = if is_github { split_github(path) } else { (path, None, "") };
+        if path.len() < 2 || is_github && path.matches('/').count() < 2 {
             return Err(invalid(text, "a repository has an owner and a name"));
         }
+        reference = tree.or(reference);
         check_ref(reference.as_deref(), text)?;
         let folder = folder_path(folder);
         let repository = address.with_path(path.trim_end_matches('/').to_string());
@@ -201,34 +193,29 @@ impl Source {
     }
 }
 
-/// The addresses at which a server may have the archive of a repository, in the order in which
-/// they are tried.
-pub(super) fn archive_addresses(repository: &Address, reference: &str) -> Vec<Address> {
+/// The address of the archive of a repository on GitHub; `None` for other servers.
+pub(super) fn archive_address(repository: &Address, reference: &str) -> Option<Address> {
     let path = repository.path();
     let path = path.strip_suffix(".git").unwrap_or(path);
-    let name = path.rsplit('/').next().unwrap_or_default();
-    let part = utf8_percent_encode(reference, IN_PATH).to_string();
-    let usual = repository.with_path(format!("{path}/archive/{part}.tar.gz"));
-    let flat = part.replace('/', "-");
-    let gitlab = repository.with_path(format!("{path}/-/archive/{part}/{name}-{flat}.tar.gz"));
-    match repository.host().to_ascii_lowercase().as_str() {
-        GITLAB_HOST => vec![gitlab],
-        host if ARCHIVE_HOSTS.contains(&host) => vec![usual],
-        _ => vec![usual, gitlab],
-    }
+    let part = utf8_percent_encode(reference, IN_PATH);
+    is_github(repository).then(|| repository.with_path(format!("{path}/archive/{part}.tar.gz")))
 }
 
-/// Splits the path of an address that a browser shows into those of the repository and of a folder
-/// in it, and the ref between them. Of the page of a document, the folder is that of the skill.
-fn split_tree(path: &str) -> (&str, Option<String>, &str) {
-    let marks = TREE_MARKS.iter();
-    let first = marks.filter_map(|mark| Some((path.find(mark)?, mark))).min();
-    let Some((at, mark)) = first else { return (path, None, "") };
-    let rest = &path[at + mark.len()..];
-    let (reference, below) = rest.split_once('/').unwrap_or((rest, ""));
+fn is_github(address: &Address) -> bool {
+    address.host().eq_ignore_ascii_case(GITHUB)
+}
+
+/// Splits a path of GitHub into those of the repository and of a folder in it, and the ref between
+/// them that the address of a page has. Of the page of a document, the folder is that of the skill.
+fn split_github(path: &str) -> (&str, Option<String>, &str) {
+    let Some((end, _)) = path.match_indices('/').nth(2) else { return (path, None, "") };
+    let (repository, below) = (&path[..end], &path[end + 1..]);
+    let page = below.strip_prefix("tree/").or_else(|| below.strip_prefix("blob/"));
+    let Some(page) = page else { return (repository, None, below) };
+    let (reference, below) = page.split_once('/').unwrap_or((page, ""));
     let document = below.rsplit_once('/').filter(|(_, name)| is_document_name(name));
     let folder = document.map_or(below, |(folder, _)| folder);
-    (&path[..at], Some(reference.to_string()), folder)
+    (repository, Some(reference.to_string()), folder)
 }
 
 /// Splits a ref off: after the first `@` that does not begin a name, as in `@scope`.
@@ -266,7 +253,7 @@ fn folder_path(folder: &str) -> String {
 }
 
 /// Whether this is `OWNER/REPO`, maybe with a folder and a ref.
-fn is_github(text: &str) -> bool {
+fn is_short(text: &str) -> bool {
     let (path, _) = split_ref(text);
     let is_name = |name: &str| {
         let is_usual = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'.' | b'-' | b'_');
