@@ -11,7 +11,7 @@ use crate::config::trust::EndpointRoute;
 use crate::config::{ConfigReader, configuration_error, no_proxy};
 use crate::error::{Fault, Result};
 use crate::limits;
-use crate::model::{CertificateFile, Network, Proxy, ProxyScheme};
+use crate::model::{CertificateFile, Network, Proxy};
 use crate::settings::{self, Settings, ValueSource};
 use crate::world::files;
 
@@ -60,8 +60,7 @@ impl ConfigReader<'_> {
                 network.direct_reason = is_any_set.then_some(reason);
             }
         }
-        let is_tls = |proxy: &Proxy| proxy.scheme == ProxyScheme::Https;
-        if (address.is_encrypted() || network.proxy.as_ref().is_some_and(is_tls))
+        if address.is_encrypted()
             && let Some((roots, source)) = self.roots()
         {
             let way = format!("with the trusted certificates `{}`", roots.path.display());

@@ -12,8 +12,7 @@ use crate::limits;
 use crate::model::{Proxy, ProxyScheme};
 use crate::secret::Secret;
 
-/// Default ports, as in curl.
-const HTTPS_PORT: u16 = 443;
+/// The default port, as in curl.
 const DEFAULT_PORT: u16 = 1080; // not a limit
 
 impl Proxy {
@@ -39,10 +38,7 @@ impl Proxy {
             None => (None, authority),
         };
         let authority = Authority::parse(host)?;
-        let port = authority.port.unwrap_or(match scheme {
-            ProxyScheme::Https => HTTPS_PORT,
-            _ => DEFAULT_PORT,
-        });
+        let port = authority.port.unwrap_or(DEFAULT_PORT);
         Ok(Proxy { scheme, host: authority.host, port, login })
     }
 }
@@ -66,15 +62,13 @@ pub(super) fn login_secrets(text: &str) -> Vec<Secret> {
 fn parse_scheme(name: &str) -> Result<ProxyScheme, String> {
     match name.to_ascii_lowercase().as_str() {
         "http" => Ok(ProxyScheme::Http),
-        "https" => Ok(ProxyScheme::Https),
-        "socks5" => Ok(ProxyScheme::Socks5),
-        "socks5h" | "socks" => Ok(ProxyScheme::Socks5h),
-        "socks4" | "socks4a" => Err("SOCKS 4 is not supported: use socks5:// or socks5h://".into()),
+        "socks5" | "socks5h" => Ok(ProxyScheme::Socks),
+        "https" => Err("TLS to a proxy is not supported: use http:// or socks5h://".into()),
         other if !other.is_empty() && other.bytes().all(|b| b.is_ascii_alphanumeric()) => {
-            Err(format!("`{other}` is not http, https, socks5 or socks5h"))
+            Err(format!("`{other}` is not http, socks5h or socks5"))
         }
         // The message does not quote the text, which may be a login.
-        _ => Err("it does not start with http://, https://, socks5:// or socks5h://".into()),
+        _ => Err("it does not start with http://, socks5h:// or socks5://".into()),
     }
 }
 
@@ -85,9 +79,8 @@ fn parse_login(
 ) -> Result<Option<(String, Option<Secret>)>, String> {
     let (user, password) = text.split_once(':').unwrap_or((text, ""));
     let (user, password) = (decode_login(user)?, decode_login(password)?);
-    let is_socks = matches!(scheme, ProxyScheme::Socks5 | ProxyScheme::Socks5h);
     let longest = user.len().max(password.len());
-    if is_socks && longest > limits::SOCKS_LOGIN_BYTES {
+    if scheme == ProxyScheme::Socks && longest > limits::SOCKS_LOGIN_BYTES {
         return Err(format!(
             "its user name or password is longer than the {} bytes that SOCKS allows",
             limits::SOCKS_LOGIN_BYTES
@@ -121,10 +114,8 @@ mod tests {
             ("proxy.example:8080", "http://proxy.example:8080", ""),
             ("proxy", "http://proxy:1080", ""),
             ("proxy:", "http://proxy:1080", ""),
-            ("https://proxy.example", "https://proxy.example:443", ""),
-            ("socks5://10.0.0.1", "socks5://10.0.0.1:1080", ""),
+            ("socks5://10.0.0.1", "socks5h://10.0.0.1:1080", ""),
             ("socks5h://h:9", "socks5h://h:9", ""),
-            ("socks://h:9", "socks5h://h:9", ""),
             ("http://[::1]:8080", "http://[::1]:8080", ""),
             ("[fe80::1]", "http://[fe80::1]:1080", ""),
             ("http://u:p@h:1", "http://h:1", "u:p"),
@@ -153,8 +144,9 @@ mod tests {
     fn invalid_addresses_are_refused_and_their_login_is_not_shown() {
         let long = format!("socks5://letmein:{}@h", "x".repeat(256));
         let table = [
-            ("socks4://letmein@h:1", "SOCKS 4"),
-            ("socks4a://h", "SOCKS 4"),
+            ("https://letmein@h:1", "TLS to a proxy is not supported"),
+            ("socks4://letmein@h:1", "`socks4`"),
+            ("socks://h", "`socks`"),
             ("ftp://letmein:letmein@h", "`ftp`"),
             ("letmein:letmein@http://h", "does not start with"),
             ("http://", "no host"),

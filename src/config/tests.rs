@@ -80,12 +80,6 @@ fn certificates_are_read_if_tls_is_used() {
             true,
         ),
         (
-            format!(
-                "LLM_API_BASE_URL=http://a.example\nHTTP_PROXY=https://p\nSSL_CERT_FILE={file}\n"
-            ),
-            true,
-        ),
-        (
             "LLM_API_BASE_URL=http://a.example\nHTTP_PROXY=http://p\nSSL_CERT_FILE=missing\n"
                 .into(),
             false,
@@ -132,7 +126,7 @@ fn a_credential_over_plain_http_gives_a_warning() {
         (format!("{http}LLM_API_KEY=k\n"), "LLM_API_KEY goes to api.example over plain http"),
         (format!("{http}LLM_API_KEY=none\n{header}"), "LLM_EXTRA_HEADERS goes to api.example"),
         (
-            format!("{http}LLM_API_KEY=k\nHTTP_PROXY=https://p\n{header}"),
+            format!("{http}LLM_API_KEY=k\nHTTP_PROXY=http://p\n{header}"),
             "LLM_API_KEY and LLM_EXTRA_HEADERS go to api.example",
         ),
         (format!("{http}LLM_API_KEY=none\n"), ""),
@@ -172,7 +166,7 @@ fn user_data_is_not_sent_to_an_address_from_an_untrusted_file() {
         (
             &both,
             "ALL_PROXY=socks5://127.0.0.1\n".into(),
-            "through the proxy socks5://127.0.0.1:1080",
+            "through the proxy socks5h://127.0.0.1:1080",
         ),
     ];
     for (environment, text, expected) in refused {

@@ -167,12 +167,8 @@ pub struct Proxy {
 pub enum ProxyScheme {
     /// HTTP: `CONNECT` for https, the absolute form for http (RFC 9110, 9.3.6; RFC 9112, 3.2.2).
     Http,
-    /// The same over TLS.
-    Https,
-    /// SOCKS 5 (RFC 1928); this program looks names up.
-    Socks5,
-    /// SOCKS 5; the proxy looks names up.
-    Socks5h,
+    /// SOCKS 5 (RFC 1928); the proxy looks names up.
+    Socks,
 }
 
 impl ProxyScheme {
@@ -180,9 +176,7 @@ impl ProxyScheme {
     pub fn name(self) -> &'static str {
         match self {
             ProxyScheme::Http => "http",
-            ProxyScheme::Https => "https",
-            ProxyScheme::Socks5 => "socks5",
-            ProxyScheme::Socks5h => "socks5h",
+            ProxyScheme::Socks => "socks5h",
         }
     }
 }

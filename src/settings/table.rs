@@ -380,7 +380,7 @@ pub static SETTINGS: &[Setting] = &[
         HTTPS_PROXY,
         FolderRule::Destination,
         "",
-        "proxy for https endpoints: http://, https://, socks5://, socks5h://",
+        "proxy for https endpoints: http://, socks5h://, socks5://",
     )
     .named(&["https_proxy", HTTPS_PROXY])
     .private(Privacy::Address),

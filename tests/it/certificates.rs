@@ -91,24 +91,3 @@ fn other_certificates_are_trusted_as_themselves() {
         .stderr_has("roots.pem, which holds neither that certificate nor its authority's");
     server.finish();
 }
-
-/// A proxy that speaks TLS is verified by the same rules.
-#[test]
-fn proxy_certificate_is_trusted_as_itself() {
-    let server = Server::start([Reply::text("4")]);
-    let inner = TlsServer::start("server", server.port());
-    let proxy = Proxy::start(inner.port());
-    let run = |certificate: &str, root: &str| {
-        let outer = TlsServer::start(certificate, proxy.port());
-        trusting(&server, &["ca", root])
-            .env("LLM_API_BASE_URL", "https://llm.test/v1")
-            .env("HTTPS_PROXY", format!("https://localhost:{}", outer.port()))
-            .args(["hi"])
-            .run()
-    };
-    run("self-leaf", "self-leaf").success().stdout("4\n");
-    let refused = run("by-other-name", "other-name").status(1);
-    refused.stderr_has("the certificate of the proxy localhost:").stderr_has(UNKNOWN);
-    assert_eq!(proxy.requests(), ["CONNECT llm.test:443"]);
-    server.finish();
-}

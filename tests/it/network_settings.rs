@@ -155,7 +155,8 @@ fn authorization_header_replaces_the_key() {
 #[test]
 fn invalid_proxy_is_refused_without_showing_its_login() {
     let table = [
-        ("HTTPS_PROXY", "socks4://letmein:letmein@proxy", "SOCKS 4"),
+        ("HTTPS_PROXY", "socks4://letmein:letmein@proxy", "`socks4` is not http"),
+        ("HTTPS_PROXY", "https://letmein:letmein@proxy", "TLS to a proxy is not supported"),
         ("https_proxy", "ftp://letmein:letmein@proxy", "`ftp` is not http"),
         ("ALL_PROXY", "http://letmein:letmein@proxy:99999", "1 to 65535"),
         ("all_proxy", "http://letmein:letmein", "not a port"),

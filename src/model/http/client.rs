@@ -119,8 +119,7 @@ impl Client {
     /// The proxy that reads and forwards each request: an HTTP proxy without a tunnel.
     pub(super) fn forwarding_proxy(&self) -> Option<&Proxy> {
         let proxy = self.endpoint.network.proxy.as_ref();
-        let is_http =
-            |proxy: &&Proxy| matches!(proxy.scheme, ProxyScheme::Http | ProxyScheme::Https);
+        let is_http = |proxy: &&Proxy| proxy.scheme == ProxyScheme::Http;
         proxy.filter(is_http).filter(|_| !self.endpoint.address.is_encrypted())
     }
 

@@ -5,8 +5,6 @@
 //! than 443.
 
 use std::io::{self, Read, Write};
-use std::net::SocketAddr;
-use std::time::Instant;
 
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
@@ -17,7 +15,7 @@ use crate::error::ErrorKind;
 use crate::limits;
 use crate::model::http::absolute_form::AbsoluteForm;
 use crate::model::http::peer::{Peer, connect_failure};
-use crate::model::http::socks::{self, CHECK_LOGIN_HINT, SocksDestination};
+use crate::model::http::socks::{self, CHECK_LOGIN_HINT};
 use crate::model::http::transport::{Dialer, USER_AGENT};
 use crate::model::request_failure::RequestFailure;
 use crate::model::{Proxy, ProxyScheme};
@@ -34,18 +32,10 @@ impl Dialer {
         details: &ConnectionDetails<'_>,
     ) -> Result<Box<dyn Transport>, ureq::Error> {
         let peer = Peer::from_proxy(proxy);
-        let is_encrypted = match proxy.scheme {
-            ProxyScheme::Socks5 | ProxyScheme::Socks5h => {
-                return self.open_socks(proxy, &peer, target, details);
-            }
-            ProxyScheme::Http => false,
-            ProxyScheme::Https => true,
-        };
-        let plain_peer = (!is_encrypted).then_some(&peer);
-        let mut transport = self.new_transport(self.open(&peer)?, plain_peer, details);
-        if is_encrypted {
-            transport = Box::new(self.tls.handshake(transport, &peer, details)?);
+        if proxy.scheme == ProxyScheme::Socks {
+            return self.open_socks(proxy, &peer, target, details);
         }
+        let transport = self.new_transport(self.open(&peer)?, Some(&peer), details);
         if !details.needs_tls() {
             return Ok(Box::new(AbsoluteForm::new(transport, target)));
         }
@@ -53,23 +43,6 @@ impl Dialer {
         stream.set_timeout(details.timeout);
         open_tunnel(&mut stream, &peer, target, proxy.login.as_ref())?;
         Ok(stream.into_inner())
-    }
-
-    /// Looks up the addresses of the target, for a proxy that does not look up names (`socks5`).
-    fn look_up_locally(
-        &self,
-        target: &Peer,
-        deadline: Instant,
-    ) -> Result<Vec<SocketAddr>, ureq::Error> {
-        self.look_up(target, deadline).map_err(|error| match error {
-            ureq::Error::Io(error) => match error.downcast::<RequestFailure>() {
-                Ok(failure) => {
-                    failure.with_hint("use socks5h:// to let the proxy look up the name").into()
-                }
-                Err(error) => error.into(),
-            },
-            other => other,
-        })
     }
 
     fn open_socks(
@@ -80,22 +53,12 @@ impl Dialer {
         details: &ConnectionDetails<'_>,
     ) -> Result<Box<dyn Transport>, ureq::Error> {
         let (mut connection, deadline) = self.open(peer)?;
-        let destination = match target.host.parse() {
-            Ok(address) => SocksDestination::Address(address),
-            Err(_) if proxy.scheme == ProxyScheme::Socks5h => {
-                SocksDestination::Name(target.host.clone())
-            }
-            Err(_) => match self.look_up_locally(target, deadline)?.first() {
-                Some(address) => SocksDestination::Address(address.ip()),
-                None => SocksDestination::Name(target.host.clone()),
-            },
-        };
         let mut handshake = Handshake {
             connection: &mut connection,
             deadline,
             cancellation: &self.shared.cancellation,
         };
-        let route = socks::Route { proxy: peer, destination, target };
+        let route = socks::Route { proxy: peer, target };
         socks::connect(&mut handshake, proxy.login.as_ref(), &route)
             .map_err(|error| no_answer_failure(peer, error))?;
         let plain_peer = (!details.needs_tls()).then_some(target);
@@ -108,7 +71,8 @@ fn no_answer_failure(peer: &Peer, error: io::Error) -> ureq::Error {
     if let Some(StopReason::Silence(_)) = StopReason::from_io_error(&error) {
         let seconds = limits::CONNECT_TIMEOUT.as_secs();
         let cause = format!("{peer} did not answer within {seconds} s");
-        let hint = "check that the proxy speaks the protocol that its address names: http, https or socks5h";
+        let hint =
+            "check that the proxy speaks the protocol that its address names: http or socks5h";
         return RequestFailure::temporary(cause).with_hint(hint).into();
     }
     connect_failure(

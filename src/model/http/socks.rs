@@ -23,23 +23,12 @@ const IPV4: u8 = 1;
 const DOMAIN: u8 = 3;
 const IPV6: u8 = 4;
 
-/// The destination that the proxy connects to.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) enum SocksDestination {
-    /// An address.
-    Address(IpAddr),
-    /// A name that the proxy looks up.
-    Name(String),
-}
-
 /// A proxy and what it is to connect to.
 #[derive(Debug)]
 pub(super) struct Route<'r> {
     /// The proxy.
     pub proxy: &'r Peer,
-    /// The destination, as the proxy gets it.
-    pub destination: SocksDestination,
-    /// The same, as errors name it; its port is used.
+    /// The destination: an address, or a name that the proxy looks up.
     pub target: &'r Peer,
 }
 
@@ -106,18 +95,18 @@ pub(super) fn connect(
         _ => return Err(route.not_socks5()),
     }
     let mut request = vec![VERSION, CONNECT, 0];
-    match &route.destination {
-        SocksDestination::Address(IpAddr::V4(address)) => {
+    match route.target.host.parse() {
+        Ok(IpAddr::V4(address)) => {
             request.push(IPV4);
             request.extend(address.octets());
         }
-        SocksDestination::Address(IpAddr::V6(address)) => {
+        Ok(IpAddr::V6(address)) => {
             request.push(IPV6);
             request.extend(address.octets());
         }
-        SocksDestination::Name(name) => {
+        Err(_) => {
             request.push(DOMAIN);
-            push_length_prefixed(&mut request, name, "the host name")?;
+            push_length_prefixed(&mut request, &route.target.host, "the host name")?;
         }
     }
     request.extend(route.target.port.to_be_bytes());
@@ -234,13 +223,9 @@ mod tests {
     ) -> (io::Result<()>, Vec<u8>, usize) {
         let mut stream = Scripted { answers: io::Cursor::new(answers.to_vec()), sent: Vec::new() };
         let login = login.then(|| ("user".to_string(), Secret::new("pass")));
-        let destination = destination.parse().map_or_else(
-            |_| SocksDestination::Name(destination.to_string()),
-            SocksDestination::Address,
-        );
         let proxy = Peer { host: "proxy.test".into(), port: 1080, is_proxy: true, setting: "" };
-        let target = Peer { host: "a.test".into(), port: 443, is_proxy: false, setting: "" };
-        let route = Route { proxy: &proxy, destination, target: &target };
+        let target = Peer { host: destination.into(), port: 443, is_proxy: false, setting: "" };
+        let route = Route { proxy: &proxy, target: &target };
         let result = connect(&mut stream, login.as_ref(), &route);
         let read = usize::try_from(stream.answers.position()).unwrap();
         (result, stream.sent, read)

@@ -111,8 +111,8 @@ pub(super) struct SharedTransport {
     pub silence: Arc<SilenceLimit>,
 }
 
-/// Resolver that leaves the lookup to the [`Dialer`], since the proxy decides whether names are
-/// looked up here.
+/// Resolver that leaves the lookup to the [`Dialer`], since with a proxy names are not looked up
+/// here.
 #[derive(Debug)]
 pub(super) struct NoLookup;
 
@@ -180,7 +180,7 @@ impl Dialer {
     }
 
     /// Looks up the addresses of a peer.
-    pub(super) fn look_up(
+    fn look_up(
         &self,
         peer: &Peer,
         deadline: Instant,
@@ -318,11 +318,12 @@ const TLS_ALERT: [u8; 2] = [21, 3];
 
 fn unexpected_tls(peer: &Peer) -> RequestFailure {
     let text = format!("{peer} speaks TLS, not plain http");
-    RequestFailure::new(ErrorKind::Endpoint, text).with_hint(format!(
-        "{} must begin with https://{}",
-        peer.setting,
-        peer.authority()
-    ))
+    let hint = if peer.is_proxy {
+        "TLS to a proxy is not supported: name its port for plain http".into()
+    } else {
+        format!("{} must begin with https://{}", peer.setting, peer.authority())
+    };
+    RequestFailure::new(ErrorKind::Endpoint, text).with_hint(hint)
 }
 
 impl fmt::Debug for CancellableTransport {
