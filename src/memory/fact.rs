@@ -7,8 +7,6 @@
 //! The first form is below `## Recent`, the second below `## Important`. The time of day may be
 //! missing, because older versions did not write it, and so may everything but the text.
 
-use std::ops::Range;
-
 use crate::limits;
 use crate::text::{sendable, truncate};
 
@@ -50,26 +48,20 @@ pub struct Fact {
     pub created: Option<String>,
     /// The conversation in which it was stored.
     pub source: Option<String>,
-    /// The number of its first line, from 1.
+    /// The number of its line, from 1.
     pub line: usize,
-    pub(super) lines: Range<usize>,
     pub(super) section: Section,
-    /// The list marker, with the spaces before it.
+    /// The list marker, with the blanks before it.
     pub(super) marker: String,
     /// Whether it has the program's own form, so that rewriting it loses nothing.
     pub(super) is_plain: bool,
 }
 
 impl Fact {
-    /// Parses the lines of a list item with this marker in a section.
-    pub(super) fn parse(
-        texts: &[&str],
-        marker: &str,
-        section: Section,
-        lines: Range<usize>,
-    ) -> Option<Fact> {
-        let body = texts.iter().map(|text| text.trim()).collect::<Vec<_>>().join(" ");
-        let body = body[marker.trim_start().len()..].trim_start();
+    /// Parses a line with this number, if it is one of a list.
+    pub(super) fn parse(text: &str, section: Section, line: usize) -> Option<Fact> {
+        let marker = list_marker(text)?;
+        let body = text[marker.len()..].trim();
         let comment = body.strip_suffix("-->").and_then(|rest| rest.rsplit_once("<!--"));
         let (body, comment) = match comment {
             Some((body, comment)) => (body.trim_end(), FactComment::parse(comment.trim())),
@@ -93,11 +85,10 @@ impl Fact {
             important: section == Section::Important || has_tag(&content),
             created,
             source: source.map(str::to_string),
-            line: lines.start + 1,
+            line,
             section,
             marker: marker.to_string(),
-            is_plain: is_own_form && lines.len() == 1 && content == body,
-            lines,
+            is_plain: is_own_form && content == body,
             content,
         })
     }
@@ -144,6 +135,16 @@ impl Fact {
         }
         tags
     }
+}
+
+/// The list marker at the start of a line, with the blanks before it.
+fn list_marker(line: &str) -> Option<&str> {
+    let text = line.trim_start();
+    let without_number = text.trim_start_matches(|c: char| c.is_ascii_digit());
+    let is_numbered = without_number.len() < text.len();
+    let marks: &[char] = if is_numbered { &['.', ')'] } else { &['-', '*', '+'] };
+    let rest = without_number.strip_prefix(marks)?;
+    rest.starts_with([' ', '\t']).then(|| &line[..line.len() - rest.len()])
 }
 
 /// The comment after a fact.

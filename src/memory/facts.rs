@@ -1,14 +1,12 @@
 //! The facts file and its changes.
 //!
-//! The file is Markdown and belongs to the user. A fact is a list item below `## Important` or
-//! `## Recent`: a line that starts with a list marker, with the lines below it that belong to
-//! it. A change affects only the lines of one fact and the line `modified:`; all other bytes
-//! stay. This module does no I/O.
+//! The file is Markdown and belongs to the user. A fact is a line of a list below `## Important`
+//! or `## Recent`. A change affects only the line of one fact and the line `modified:`; all other
+//! bytes stay. This module does no I/O.
 
 use std::cmp::Reverse;
 use std::ops::Range;
 
-use crate::memory::blocks::{OpenBlock, unindented};
 use crate::memory::fact::{Fact, IMPORTANT_TAG, Section, has_tag, normalize_source, without_tag};
 use crate::memory::similar;
 use crate::text::counted;
@@ -47,18 +45,15 @@ pub struct Facts {
     lines: Vec<Range<usize>>,
     /// The last line of the frontmatter.
     frontmatter_end: usize,
-    /// The lines of the headings of sections.
-    headings: Vec<(usize, Section)>,
+    /// The sections, each with its lines, from the heading to the last that is not blank.
+    sections: Vec<(Section, Range<usize>)>,
     /// All facts: the important ones first, then the others, both in the order of the file.
     all: Vec<Fact>,
-    /// The block in which the file ends: its first line, from 1, and the line that closes it.
-    open_block: Option<(usize, String)>,
 }
 
 /// A change of lines.
-#[derive(Default)]
 struct LineChange {
-    removed: Range<usize>,
+    removed: Option<usize>,
     /// The line before which the text is inserted, and the text.
     inserted: Option<(usize, String)>,
 }
@@ -81,7 +76,6 @@ impl Facts {
             .find_frontmatter()
             .ok_or("it has no frontmatter with `type: memory`, so it is not a facts file")?;
         facts.read_sections();
-        facts.all.sort_by_key(|fact| !fact.important);
         Ok(facts)
     }
 
@@ -107,43 +101,22 @@ impl Facts {
     }
 
     fn read_sections(&mut self) {
-        let mut block = OpenBlock::default();
+        let (mut sections, mut all) = (Vec::new(), Vec::new());
         let mut section = None;
-        let mut line = self.frontmatter_end + 1;
-        while line < self.lines.len() {
+        for line in self.frontmatter_end + 1..self.lines.len() {
             let text = self.text(line);
-            let mut end = line + 1;
-            if block.read(text) {
-                let closing = block.closing().map(str::to_string);
-                let first = self.open_block.take().map_or(line + 1, |(first, _)| first);
-                self.open_block = closing.map(|closing| (first, closing));
-            } else if let Some(heading) = heading(text) {
+            if let Some(heading) = heading(text) {
                 section = Section::named(heading);
-                self.headings.extend(section.map(|section| (line, section)));
-            } else if let (Some(section), Some(marker)) = (section, fact_marker(text)) {
-                end = self.item_end(line, indentation(marker));
-                let texts: Vec<&str> = (line..end).map(|line| self.text(line)).collect();
-                let fact = Fact::parse(&texts, marker, section, line..end);
-                self.all.extend(fact);
+                sections.extend(section.map(|section| (section, line..line + 1)));
+            } else if let (Some(section), Some((_, lines))) = (section, sections.last_mut())
+                && !text.trim().is_empty()
+            {
+                lines.end = line + 1;
+                all.extend(Fact::parse(text, section, line + 1));
             }
-            line = end;
         }
-    }
-
-    /// The line after a list item that starts in this line. An indented line belongs to the item,
-    /// also after blank lines; another line does if it directly follows and starts nothing else.
-    fn item_end(&self, first: usize, indent: usize) -> usize {
-        let mut end = first + 1;
-        loop {
-            let is_filled = |line: &usize| !self.text(*line).trim().is_empty();
-            let Some(next) = (end..self.lines.len()).find(is_filled) else { return end };
-            let text = self.text(next);
-            let is_inner = indentation(text) >= 2 && indentation(text) > indent;
-            if !is_inner && (next > end || starts_block(text)) {
-                return end;
-            }
-            end = next + 1;
-        }
+        all.sort_by_key(|fact: &Fact| !fact.important);
+        (self.sections, self.all) = (sections, all);
     }
 
     /// All facts. The number of a fact is its position, from 1.
@@ -152,8 +125,8 @@ impl Facts {
     }
 
     /// Stores a new fact and returns the bytes of the file. The new fact replaces the named
-    /// one, or else an older version. The error says why this is not possible.
-    pub fn with_fact(&self, new: &NewFact<'_>) -> Result<(FactChange, Vec<u8>), String> {
+    /// one, or else an older version.
+    pub fn with_fact(&self, new: &NewFact<'_>) -> Result<(FactChange, Vec<u8>), &'static str> {
         if self.lines.is_empty() {
             return Facts::parse(empty_file(new.time))?.with_fact(new);
         }
@@ -166,7 +139,7 @@ impl Facts {
         match new.replaced {
             // The new fact is already stored, in addition to the replaced one.
             Some(old) if stored.any(|fact| fact.line != old.line) => {
-                let bytes = self.without_lines(&old.lines, new.time);
+                let bytes = self.without_line(old, new.time);
                 return Ok((FactChange::Replaced(Box::new(old.clone())), bytes));
             }
             // A different source alone is no reason to change the user's text.
@@ -179,18 +152,13 @@ impl Facts {
             _ => {}
         }
         let old = new.replaced.or_else(|| similar::older_version(&self.all, new.content));
-        let change = self.change_for(new, old, source)?;
+        let change = self.change_for(new, old, source);
         let bytes = self.changed(&change, new.time);
         Ok((old.map_or(FactChange::Added, |old| FactChange::Replaced(old.clone().into())), bytes))
     }
 
     /// The change that stores a new fact, in place of the old one.
-    fn change_for(
-        &self,
-        new: &NewFact<'_>,
-        old: Option<&Fact>,
-        source: String,
-    ) -> Result<LineChange, String> {
+    fn change_for(&self, new: &NewFact<'_>, old: Option<&Fact>, source: String) -> LineChange {
         let was_important = old.is_some_and(|old| old.important);
         let important = new.important || has_tag(new.content) || was_important;
         let is_tag_missing = important && !has_tag(new.content);
@@ -213,7 +181,6 @@ impl Facts {
             created,
             source: Some(source),
             line: 0,
-            lines: 0..0,
             section: match place {
                 Some(old) => old.section,
                 None if important => Section::Important,
@@ -223,59 +190,38 @@ impl Facts {
             is_plain: true,
         };
         let line = fact.to_line();
-        let removed = old.map_or(0..0, |old| old.lines.clone());
         let inserted = match place {
-            Some(old) => (old.lines.start, format!("{line}\n")),
-            None => self.insertion(fact.section, &line)?,
+            Some(old) => (old.line - 1, format!("{line}\n")),
+            None => self.insertion(fact.section, &line),
         };
-        Ok(LineChange { removed, inserted: Some(inserted) })
+        LineChange { removed: old.map(|old| old.line - 1), inserted: Some(inserted) }
     }
 
-    /// Where a new line of a section is inserted, and its text: after the last fact of the
-    /// section, or below its heading, or in a new section. It is indented like that fact, so that
-    /// no line below it becomes a part of it.
-    fn insertion(&self, section: Section, line: &str) -> Result<(usize, String), String> {
-        let own = self.all.iter().filter(|fact| fact.section == section);
-        if let Some(last) = own.max_by_key(|fact| fact.lines.end) {
-            let indent = " ".repeat(indentation(&last.marker));
-            return Ok((last.lines.end, format!("{indent}{line}\n")));
-        }
-        let heading = |section| self.headings.iter().find(|(_, other)| *other == section);
+    /// Where a new line of a section is inserted, and its text: at the end of the section, or in a
+    /// new one.
+    fn insertion(&self, section: Section, line: &str) -> (usize, String) {
+        let lines = |wanted| self.sections.iter().find(|(section, _)| *section == wanted);
         let blank_if = |is_needed: bool| if is_needed { "\n" } else { "" };
         let is_filled = |line: usize| !self.text(line).trim().is_empty();
-        if let Some((heading, _)) = heading(section) {
-            let at = heading + 1;
-            let next = (at..self.lines.len()).find(|line| is_filled(*line));
-            if let Some(next) = next.filter(|line| indentation(self.text(*line)) >= 2) {
-                let line = next + 1;
-                return Err(format!(
-                    "a new fact would become part of the indented text in line {line}"
-                ));
-            }
-            return Ok((at, format!("\n{line}\n{}", blank_if(is_filled(at)))));
+        if let Some((_, lines)) = lines(section) {
+            // The last line may be a fact; behind others a list begins.
+            let is_in_list = self.all.iter().any(|fact| fact.line == lines.end);
+            let (before, after) = (blank_if(!is_in_list), blank_if(is_filled(lines.end)));
+            return (lines.end, format!("{before}{line}\n{after}"));
         }
-        let at = match heading(Section::Recent) {
-            Some((recent, _)) => *recent,
-            None => self.lines.len(),
-        };
-        if let (Some((first, closing)), true) = (&self.open_block, at == self.lines.len()) {
-            return Err(format!(
-                "it ends in an open block: close the block of line {first} with a line `{closing}`"
-            ));
-        }
+        let at = lines(Section::Recent).map_or(self.lines.len(), |(_, recent)| recent.start);
         let (before, after) = (blank_if(is_filled(at - 1)), blank_if(is_filled(at)));
-        Ok((at, format!("{before}## {}\n\n{line}\n{after}", section.name())))
+        (at, format!("{before}## {}\n\n{line}\n{after}", section.name()))
     }
 
     /// Removes the fact with this number and returns it with the bytes of the file.
     pub fn without_fact(&self, number: usize, time: &str) -> Option<(&Fact, Vec<u8>)> {
         let fact = self.all.get(number.checked_sub(1)?)?;
-        Some((fact, self.without_lines(&fact.lines, time)))
+        Some((fact, self.without_line(fact, time)))
     }
 
-    fn without_lines(&self, lines: &Range<usize>, time: &str) -> Vec<u8> {
-        let change = LineChange { removed: lines.clone(), ..LineChange::default() };
-        self.changed(&change, time)
+    fn without_line(&self, fact: &Fact, time: &str) -> Vec<u8> {
+        self.changed(&LineChange { removed: Some(fact.line - 1), inserted: None }, time)
     }
 
     /// The bytes of the file after a change at this time.
@@ -304,7 +250,7 @@ impl Facts {
             if line == modified.unwrap_or(self.frontmatter_end) {
                 bytes.extend_from_slice(modified_line.as_bytes());
             }
-            let is_kept = !change.removed.contains(&line) && modified != Some(line);
+            let is_kept = change.removed != Some(line) && modified != Some(line);
             if let Some(line) = self.lines.get(line).filter(|_| is_kept) {
                 bytes.extend_from_slice(&self.bytes[line.clone()]);
             }
@@ -361,47 +307,4 @@ fn heading(line: &str) -> Option<&str> {
         2 if is_heading => Some(rest.trim().trim_end_matches('#').trim_end()),
         _ => None,
     }
-}
-
-/// The width of the spaces and tabs at the start of a line.
-fn indentation(line: &str) -> usize {
-    let blanks = line.chars().take_while(|c| [' ', '\t'].contains(c));
-    blanks.map(|c| if c == '\t' { 4 } else { 1 }).sum()
-}
-
-/// The list marker at the start of a line, with the spaces before it.
-fn list_marker(line: &str) -> Option<&str> {
-    let text = unindented(line).filter(|text| !is_rule(text))?;
-    let without_number = text.trim_start_matches(|c: char| c.is_ascii_digit());
-    let is_numbered = without_number.len() < text.len();
-    let marks: &[char] = if is_numbered { &['.', ')'] } else { &['-', '*', '+'] };
-    let rest = without_number.strip_prefix(marks)?;
-    let is_marker = rest.is_empty() || rest.starts_with([' ', '\t']);
-    is_marker.then(|| &line[..line.len() - rest.len()])
-}
-
-/// The list marker of an item that is not empty.
-fn fact_marker(line: &str) -> Option<&str> {
-    list_marker(line).filter(|marker| !line[marker.len()..].trim().is_empty())
-}
-
-/// Whether a line is a rule, like `* * *`.
-fn is_rule(line: &str) -> bool {
-    let marks: Vec<char> = line.chars().filter(|c| !c.is_whitespace()).collect();
-    let is_rule_of = |mark: char| marks.iter().all(|c| *c == mark);
-    marks.len() >= 3 && ['-', '*', '_'].into_iter().any(is_rule_of)
-}
-
-/// The beginnings of fences, quotations, tables, and HTML that is not a part of a paragraph.
-const OTHER_BLOCKS: [&str; 8] = ["```", "~~~", ">", "|", "<!--", "</", "<details", "<div"];
-
-/// Whether a line cannot continue the paragraph above it: an item, a heading, a rule, or one of
-/// the other blocks.
-fn starts_block(line: &str) -> bool {
-    let text = line.trim_start();
-    let behind_marks = text.trim_start_matches('#');
-    let is_heading = behind_marks.len() < text.len()
-        && (behind_marks.is_empty() || behind_marks.starts_with([' ', '\t']));
-    let is_other = OTHER_BLOCKS.iter().any(|start| text.starts_with(start));
-    list_marker(line).is_some() || is_heading || is_rule(text) || is_other
 }

@@ -3,7 +3,6 @@
 //! Both are files of the user; only the intended lines change. `facts` handles the format and
 //! does no I/O; `store` and `notes` read and write files.
 
-mod blocks;
 pub(crate) mod fact;
 pub(crate) mod facts;
 pub(crate) mod notes;

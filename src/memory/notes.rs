@@ -14,7 +14,6 @@ use std::time::SystemTime;
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::memory::blocks::closing_line;
 use crate::memory::create_private_folder;
 use crate::memory::fact::normalize_content;
 use crate::message::Message;
@@ -48,12 +47,7 @@ pub(crate) fn write_entry(
         let text = format!("failed to write the daily note: {cause}");
         return Err(Error::new(ErrorKind::Usage, text));
     }
-    // An open block is closed, or it would contain the next entries.
-    let text = match closing_line(activity) {
-        Some(closing) => format!("{activity}\n{closing}"),
-        None => activity.to_string(),
-    };
-    append_entry(folder, title, &text, cancellation)
+    append_entry(folder, title, activity, cancellation)
 }
 
 /// Error of the tools for notes, for the model.

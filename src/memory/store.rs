@@ -85,9 +85,8 @@ impl Memory<'_> {
                 None => None,
             };
             let new = NewFact { content, important, source, time, replaced: old };
-            let (change, bytes) = facts.with_fact(&new).map_err(|cause| {
-                self.error("change", &cause).with_hint("or add a section `## Recent` before it")
-            })?;
+            let added = facts.with_fact(&new);
+            let (change, bytes) = added.map_err(|cause| self.error("change", cause))?;
             let replaced_line = match &change {
                 FactChange::Replaced(old) => Some(old.line),
                 FactChange::Known | FactChange::Added => None,

@@ -96,18 +96,12 @@ fn wrong_arguments_and_missing_setting_are_reported() {
 #[test]
 fn unsuitable_file_is_not_changed() {
     let large = format!("{FRONT}{}", "word ".repeat(1_400_000));
-    let table: [(&str, &[u8], u32, &str); 8] = [
+    let table: [(&str, &[u8], u32, &str); 7] = [
         ("foreign", b"# Shopping\n\n- milk\n", 0o600, "no frontmatter with `type: memory`"),
         ("read-only", FRONT.as_bytes(), 0o444, "it is not writable"),
         ("large", large.as_bytes(), 0o600, "it is larger than"),
         ("large", large.as_bytes(), 0o600, "hint: remove facts that are not needed"),
         ("picture", b"\x89PNG\r\n\x1a\n\0\0", 0o600, "hint: set MEMORY_PATH to a file of its own"),
-        (
-            "indented",
-            b"---\ntype: memory\n---\n```\n- no fact\n",
-            0o600,
-            "close the block of line 4 with a line",
-        ),
         ("damaged", b"---\ntype: memory\n\xff\xfe", 0o600, "no frontmatter with"),
         ("binary", b"\0\0\0\0", 0o600, "no frontmatter with"),
     ];
@@ -136,7 +130,7 @@ fn unsuitable_file_is_not_changed() {
 #[test]
 fn change_keeps_the_file_mode_and_removes_stale_temporary_files() {
     let test = memory()
-        .file("kept/facts.md", format!("{FRONT}## Recent\r\nmine\r\n"))
+        .file("kept/facts.md", format!("{FRONT}## Recent\r\nmine\r\n\r\n## Other\r\n"))
         .mode("kept/facts.md", 0o640)
         .file("kept/.facts.md.new", "half a fi");
     facts(&test, &["add", "a fact"]).success();
@@ -146,7 +140,7 @@ fn change_keeps_the_file_mode_and_removes_stale_temporary_files() {
     assert_eq!(
         text,
         format!(
-            "{changed}## Recent\r\n\n- [{date}] a fact <!-- source: command line -->\n\nmine\r\n"
+            "{changed}## Recent\r\nmine\r\n\n- [{date}] a fact <!-- source: command line -->\n\r\n## Other\r\n"
         )
     );
     assert_eq!(fs::metadata(test.path("kept/facts.md")).unwrap().mode() & 0o777, 0o640);
@@ -179,50 +173,51 @@ fn full_disk_keeps_the_old_file() {
     assert!(!test.exists("kept/facts.md"));
 }
 
-/// Indented lines belong to the fact above them, and lines within a comment to the user.
+/// Each line of a list is a fact. Other lines stay where they are, whatever Markdown reads in them.
 #[test]
-fn added_fact_keeps_indented_lines_and_comments() {
-    let body = "\n## Recent\n\n- [2026-01-01] mine one\n- [2026-01-02] wrapped\n  around\n<!--\n## Important\n-->\n";
-    let test = memory().file("kept/facts.md", format!("{FRONT}{body}"));
-    facts(&test, &["add", "giraffe neck #important"]).success();
-    let reported: Vec<(String, bool)> = listed(&test)
-        .iter()
-        .map(|fact| {
-            let text = fact["content"].as_str().unwrap();
-            (text.to_owned(), fact["important"] == true)
-        })
-        .collect();
-    let fact = |text: &str, important| (text.to_owned(), important);
-    assert_eq!(
-        reported,
-        [
-            fact("giraffe neck #important", true),
-            fact("mine one", false),
-            fact("wrapped around", false)
-        ]
-    );
-    assert!(test.read("kept/facts.md").contains(body));
-    facts(&test, &["remove", "3"]).success();
-    let left = body.replace("- [2026-01-02] wrapped\n  around\n", "");
-    assert!(test.read("kept/facts.md").contains(&left));
-    facts(&test, &["remove", "1"]).success();
-    assert!(test.read("kept/facts.md").contains(&left));
-}
+fn facts_are_lines_of_lists() {
+    let body = "\
+## Recent
+1. the cat
+is called Tom
 
-/// A wrapped fact is listed, sent and removed as a whole.
-#[test]
-fn wrapped_and_numbered_facts_are_whole() {
-    let body = "\n## Recent\n1. the cat\nis called Tom\n\n   and is old\n* * *\n";
+   and is old
+- [2026-01-02] wrapped
+  around
+  - a part of it
+```
+- in a fence
+```
+<!--
+* in a comment
+-->
+-no item
+";
     let server = Server::start([]);
     let test = memory().file("kept/facts.md", format!("{FRONT}{body}")).endpoint(&server);
-    assert_eq!(contents(&test), ["the cat is called Tom and is old"]);
+    let all = ["the cat", "wrapped", "a part of it", "in a fence", "in a comment"];
+    assert_eq!(contents(&test), all);
     let system = test.next_run().args(["--dry-run", "hi"]).run().success().stdout;
-    assert!(system.contains("- the cat is called Tom and is old"), "{system}");
+    assert!(system.contains("- the cat\\n") && !system.contains("Tom"), "{system}");
+    // A new one is at the end of its section.
     facts(&test, &["add", "no nuts"]).success();
-    assert_eq!(contents(&test), ["the cat is called Tom and is old", "no nuts"]);
-    facts(&test, &["remove", "1"]).success();
-    facts(&test, &["remove", "1"]).success();
-    assert!(test.read("kept/facts.md").ends_with("\n## Recent\n* * *\n"));
+    let text = without_clocks(&test.read("kept/facts.md"));
+    let new = format!("\n- [{}] no nuts <!-- source: command line -->\n", today(""));
+    assert!(text.ends_with(&format!("{body}{new}")), "{text}");
+    for line in [
+        "1. the cat\n",
+        "- [2026-01-02] wrapped\n",
+        "  - a part of it\n",
+        "- in a fence\n",
+        "* in a comment\n",
+    ] {
+        let before = test.read("kept/facts.md");
+        let (_, before) = before.split_once("## Recent").unwrap();
+        facts(&test, &["remove", "1"]).success();
+        let after = before.replace(line, "");
+        assert!(test.read("kept/facts.md").ends_with(&after), "{line}");
+    }
+    assert_eq!(contents(&test), ["no nuts"]);
 }
 
 /// A replaced fact keeps the date on which it was first saved, also from another year.

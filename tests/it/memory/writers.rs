@@ -99,32 +99,6 @@ fn file_in_place_of_the_notes_folder_is_reported() {
         .stdout_has("/kept` is a file");
 }
 
-/// Blocks that an entry opens are closed at its end.
-#[test]
-fn note_entry_closes_open_blocks() {
-    let test = Test::new().env("NOTES_FOLDER_PATH", "n");
-    let table = [
-        ("Ran:\n~~~~sh\nls", "\n~~~~"),
-        ("<!-- half", "\n-->"),
-        ("---\n```\na\n```\n<!-- b -->", ""),
-        ("- item\n  ```\n  x", ""),
-    ];
-    let mut expected = String::new();
-    for (activity, closing) in table {
-        let arguments = json!({ "activity": activity }).to_string();
-        let run = test.next_run().args(["tool", "write_daily_note", &arguments]);
-        run.run().success();
-        expected.push_str(&format!("## \n\n{activity}{closing}\n\n"));
-    }
-    let text = test.read(&format!("n/{}.md", today("")));
-    let lines = text.lines().map(|line| match line.strip_prefix("## ") {
-        Some(_) => "## ",
-        None => line,
-    });
-    let lines: Vec<&str> = lines.collect();
-    assert_eq!(lines.join("\n"), expected.trim_end());
-}
-
 /// The model replaces a fact; the source is the name of the session.
 #[test]
 fn model_replaces_a_fact_and_gets_the_old_one() {
