@@ -50,11 +50,14 @@ impl<'t> SlashCommand<'t> {
     /// Finds the skill of this name, and reads its document.
     pub(super) fn resolve(&self, run: &Run, reserved: &[ReservedName]) -> SlashMeaning {
         let catalogue = run.skills.catalogue();
-        let has_name = |skill: &&SkillSummary| skill.alias.as_deref() == Some(self.name);
-        let aliased = catalogue.skills.iter().find(has_name);
-        let unusable = match (catalogue.resolve(self.name), aliased) {
-            (Ok(skill), _) => skill.error.clone(),
+        let has_name = |skill: &&SkillSummary| {
+            skill.name == self.name || skill.alias.as_deref() == Some(self.name)
+        };
+        let unusable = match (catalogue.find(self.name), catalogue.skills.iter().find(has_name)) {
+            (Ok(_), _) => None,
             (Err(error), Some(skill)) => Some(skill.error.clone().unwrap_or(error)),
+            // More than are listed.
+            (Err(_), None) if run.skills.open_any(self.name).is_ok() => None,
             (Err(_), None) if run.is_held_back(self.name) => Some(HELD_BACK.into()),
             (Err(_), None) => {
                 let similar = self.similar(&catalogue, reserved);
@@ -181,8 +184,10 @@ fn failed_to_invoke(kind: ErrorKind, name: &str, cause: &str) -> Error {
 /// The error for a skill of `--skill`, with similar names if it does not exist.
 fn unusable_skill(name: &str, cause: &str, run: &Run) -> Error {
     let catalogue = run.skills.catalogue();
-    let is_aliased = |skill: &SkillSummary| skill.alias.as_deref() == Some(name);
-    if catalogue.resolve(name).is_ok() || catalogue.skills.iter().any(is_aliased) {
+    let is_unusable = |skill: &SkillSummary| {
+        skill.name == name && !skill.is_usable() || skill.alias.as_deref() == Some(name)
+    };
+    if catalogue.find(name).is_ok() || catalogue.skills.iter().any(is_unusable) {
         return invocation_error(ErrorKind::Config, name, cause, run);
     }
     if run.is_held_back(name) {

@@ -71,7 +71,7 @@ pub(super) fn get(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> H
         .map_err(RpcError::invalid_params)?;
     let message = json!({"role": "user", "content": {"type": "text", "text": invoked.text}});
     let got = RpcResult::new("messages", vec![message]);
-    Ok(match server.catalogue().resolve(&params.name) {
+    Ok(match server.catalogue().find(&params.name) {
         Ok(skill) if !skill.description.is_empty() => got
             .with("description", server.masked_line(&skill.description, limits::DESCRIPTION_BYTES)),
         _ => got,

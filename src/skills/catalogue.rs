@@ -149,14 +149,13 @@ impl Catalogue {
         at.ok().map(|at| &self.skills[at])
     }
 
-    /// The skill that a name means: the skill's name, else the name in a frontmatter, the name as
-    /// it is displayed on one line, or a name with a plugin (`PLUGIN:SKILL`). One that cannot be
-    /// used is meant by its own name only, if no other is meant.
+    /// The usable skill that a name means: the skill's name, else the name in a frontmatter, the
+    /// name as it is displayed on one line, or a name with a plugin (`PLUGIN:SKILL`).
     ///
     /// # Errors
     ///
     /// Why no skill is meant, for a model.
-    pub fn resolve(&self, name: &str) -> Result<&SkillSummary, String> {
+    pub fn find(&self, name: &str) -> Result<&SkillSummary, String> {
         let exact = self.skill_named(name);
         if let Some(skill) = exact.filter(|skill| skill.is_usable()) {
             return Ok(skill);
@@ -169,7 +168,7 @@ impl Catalogue {
             let usable = self.skills.iter().filter(|skill| skill.is_usable());
             found = usable.filter(|skill| is_qualified_name(name, &skill.path)).collect();
         }
-        match (found.as_slice(), exact) {
+        match (found.as_slice(), exact.and_then(|skill| skill.error.as_ref())) {
             ([only], _) => Ok(only),
             ([first, ..], _) => {
                 let names = found.iter().take(limits::LISTED_NAMES).map(|skill| &*skill.name);
@@ -179,7 +178,10 @@ impl Catalogue {
                     names.collect::<Vec<_>>().join("`, `")
                 ))
             }
-            ([], Some(unusable)) => Ok(unusable),
+            ([], Some(error)) => {
+                let shown = text::one_line(name, limits::SUMMARY_CHARS);
+                Err(format!("the skill `{shown}` cannot be used: {error}"))
+            }
             ([], None) => Err(self.not_found_message(name)),
         }
     }

@@ -242,7 +242,7 @@ impl Skills {
         self
     }
 
-    /// Opens a skill by a name as [`Catalogue::resolve`] takes it. Fails if its document cannot be
+    /// Opens a skill by a name as [`Catalogue::find`] takes it. Fails if its document cannot be
     /// opened. The error tells a model what to do instead.
     pub fn open(&self, name: &str) -> Result<Skill, String> {
         let skill = self.open_any(name)?;
@@ -253,7 +253,12 @@ impl Skills {
     /// Like [`Skills::open`], but does not open the document: for callers that read it
     /// first, or that report its problems.
     pub fn open_any(&self, name: &str) -> Result<Skill, String> {
-        self.open_listed(self.catalogue().resolve(name)?)
+        match search::open_by_folder_name(&OpenFolders::of(self), name) {
+            Some((root, path)) if self.left_out.is_none() && !self.is_locked => {
+                Ok(self.opened(name, root, path))
+            }
+            _ => self.open_listed(self.catalogue().find(name)?),
+        }
     }
 
     /// Opens a skill of the catalogue, but not its document.

@@ -6,7 +6,7 @@
 use std::collections::{BTreeSet, HashSet, VecDeque};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use crate::limits;
 use crate::skills::folder_problems as problems;
@@ -86,6 +86,54 @@ fn flat_files(root: &Root, folder: &Path, names: &[String]) -> Vec<Problem> {
     let names: BTreeSet<&String> = names.iter().collect();
     let names = names.into_iter().take(limits::FLAT_FILES).filter(|name| is_flat(name));
     names.map(|name| problems::flat_file(folder.join(name))).collect()
+}
+
+/// Opens the skill that wins a folder's name, without reading any document. Returns `None` if no
+/// skill's folder has the name, or if the catalogue has to decide.
+pub(super) fn open_by_folder_name(
+    folders: &OpenFolders<'_>,
+    name: &str,
+) -> Option<(Root, PathBuf)> {
+    if !is_skill_name(name) {
+        return None;
+    }
+    // What cannot be used hides nothing.
+    let mut broken = None;
+    for opened in &folders.folders {
+        // The skills folder itself may be the skill.
+        if opened.folder.path.file_name() == Some(name.as_ref()) {
+            return None;
+        }
+        let Ok(root) = &opened.root else { continue };
+        let mut found: Option<(usize, String)> = None;
+        let mut add = |path: &str, skill: &Found| {
+            let place = (path.split('/').count(), path.to_string());
+            match skill {
+                Found::Skill(Ok(_)) if found.as_ref().is_none_or(|first| place < *first) => {
+                    found = Some(place);
+                }
+                Found::Skill(Err(_)) if broken.is_none() => broken = Some((opened, place.1)),
+                _ => {}
+            }
+        };
+        match folders.inspect(root, name) {
+            Some(skill @ Found::Skill(Ok(_))) => add(name, &skill),
+            _ if opened.folder.is_named() => {
+                let _ = search(folders, opened, &mut |path, skill| {
+                    if path.rsplit('/').next() == Some(name) {
+                        add(path, &skill);
+                    }
+                });
+            }
+            Some(skill) => add(name, &skill),
+            None => {}
+        }
+        if let Some((_, path)) = found {
+            return Some((folders.open_at(opened, &path)?, opened.folder.path.join(path)));
+        }
+    }
+    let (opened, path) = broken?;
+    Some((folders.open_at(opened, &path)?, opened.folder.path.join(path)))
 }
 
 /// A search of one skills folder.

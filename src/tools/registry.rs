@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use crate::error::{Error, ErrorKind, Result};
 use crate::limits;
-use crate::skills::{SkillSummary, other_clients};
+use crate::skills::other_clients;
 use crate::text;
 use crate::tool::{CallForm, ToolCall, ToolDefinition, ToolResult, parse_arguments};
 use crate::tools::builtin::FormPlace;
@@ -177,8 +177,7 @@ impl<'w> Tools<'w> {
         let catalogue = self.context.skills.catalogue();
         let is_part = |c: char| c.is_ascii_alphanumeric() || c == '_' || c == '-';
         let is_foreign = |name: &&str| {
-            other_clients::advice(name, |_| true).is_some()
-                || catalogue.resolve(name).is_ok_and(SkillSummary::is_usable)
+            other_clients::advice(name, |_| true).is_some() || catalogue.find(name).is_ok()
         };
         let text = &text[..text.floor_char_boundary(limits::HELD_TEXT_BYTES)];
         let names = text.split(|c| !is_part(c)).filter(is_foreign);
@@ -210,9 +209,9 @@ impl<'w> Tools<'w> {
     /// returns this.
     fn correct_skill_name(&self, fields: &mut Map<String, Value>) -> Option<String> {
         let name = fields.get_mut("skill_name")?;
-        let catalogue = self.context.skills.catalogue();
-        let is_exact = |given: &&str| catalogue.resolve(given).is_ok_and(SkillSummary::is_usable);
-        let given = name.as_str().filter(|given| !is_exact(given))?;
+        let skills = self.context.skills;
+        let given = name.as_str().filter(|given| skills.open_any(given).is_err())?;
+        let catalogue = skills.catalogue();
         let skill = catalogue.find_meant(given).filter(|skill| skill.name != given)?;
         *name = skill.name.as_str().into();
         Some(skill.display_name().into_owned())

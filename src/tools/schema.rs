@@ -189,7 +189,7 @@ pub(super) fn named_skill(line: &str, context: &ToolContext<'_>) -> Option<Named
     }
     // As a file of its name, too: `status_report.py`.
     let name = name.trim_end_matches(".py").replace('_', "-");
-    let skill = is_offered_skill(&name, context).then(|| context.skills.open(&name).ok())??;
+    let skill = context.skills.open(&name).ok().filter(|_| is_offered_skill(&name, context))?;
     let is_read = context.history.recent_skill.borrow().as_ref() == Some(&name);
     let text = skill.read_document().map(|document| document.text).unwrap_or_default();
     let mut scripts = script_paths(&skill);
@@ -232,7 +232,7 @@ pub(super) fn call_of_script(
     context: &ToolContext<'_>,
 ) -> Option<String> {
     let catalogue = context.skills.catalogue();
-    let skills = catalogue.usable().filter_map(|skill| context.skills.open_listed(skill).ok());
+    let skills = catalogue.usable().filter_map(|skill| context.skills.open(&skill.name).ok());
     let mut having = skills.filter(|skill| skill.open_readable(path).is_ok());
     let skill = having.next().filter(|_| having.next().is_none())?;
     let call = json!({"skill_name": skill.name, "file_path": path, "args": args});

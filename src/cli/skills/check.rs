@@ -89,7 +89,7 @@ fn select_targets(run: &Run, names: &[String]) -> Result<CheckTargets> {
         if selection.name.is_none() {
             chosen.add_all(&selection.skills)?;
         } else {
-            chosen.add_one(selection)?;
+            chosen.add_one(&selection)?;
         }
     }
     let targets = &mut chosen.targets;
@@ -115,9 +115,8 @@ impl CheckTargets {
     }
 
     /// Adds the selected skill.
-    fn add_one(&mut self, selection: SkillSelection) -> Result<()> {
-        let (_, summary) = selection.skill_and_entry()?;
-        self.targets.push((summary, selection.skills));
+    fn add_one(&mut self, selection: &SkillSelection) -> Result<()> {
+        self.targets.push(selection.entry(&selection.skill()?)?);
         Ok(())
     }
 }

@@ -61,24 +61,39 @@ impl SkillSelection {
 
     /// Opens the selected skill, which must be a single one.
     pub(super) fn skill(&self) -> Result<Skill> {
-        Ok(self.skill_and_entry()?.0)
-    }
-
-    /// Opens the selected skill, and returns its entry in the catalogue, too.
-    pub(super) fn skill_and_entry(&self) -> Result<(Skill, SkillSummary)> {
         match &self.name {
-            Some(name) => {
+            Some(name) => self.skills.open_any(name).map_err(|cause| {
                 let catalogue = self.skills.catalogue();
-                let summary = catalogue.resolve(name);
-                summary
-                    .and_then(|summary| Ok((self.skills.open_listed(summary)?, summary.clone())))
-                    .map_err(|cause| self.not_found(&cause))
-            }
+                let error = catalogue.skill_named(name).and_then(|skill| skill.error.as_ref());
+                match error {
+                    // The catalogue has the message for users.
+                    Some(error) => {
+                        let name = text::one_line_name(name);
+                        self.not_found(&format!("the skill `{name}` cannot be used: {error}"))
+                    }
+                    None => self.not_found(&cause),
+                }
+            }),
             None => Err(self.not_found(&format!(
                 "{} contains no SKILL.md: it is not a skill",
                 shown_folders(&self.skills)
             ))),
         }
+    }
+
+    /// The entry of the selected skill in a catalogue, and the folders of that: where there are more
+    /// skills than are listed, the skill's own.
+    pub(super) fn entry(&self, skill: &Skill) -> Result<(SkillSummary, Skills)> {
+        let find = |skills: Skills, name: &str| {
+            let summary = skills.catalogue().skill_named(name)?.clone();
+            Some((summary, skills))
+        };
+        find(self.skills.clone(), &skill.name)
+            .or_else(|| find(self.skills.with_folder(skill.path.clone()), &skill.folder_name()))
+            .ok_or_else(|| {
+                let text = format!("failed to read the skill `{}`: it was deleted", skill.name);
+                Error::new(ErrorKind::Io, text)
+            })
     }
 
     /// The error for a skill that is not found; problems of the folders come first.

@@ -70,8 +70,12 @@ pub(super) fn run(
     let skill = place.skill()?;
     if !requirements.is_empty() {
         let skills = place.skills.catalogue();
+        let is_skill = |name: &String| {
+            let opened = || place.skills.open_any(name).is_ok_and(|skill| skill.name == *name);
+            skills.skill_named(name).is_some() || opened()
+        };
         for requirement in requirements {
-            if skills.skill_named(requirement).is_some() {
+            if is_skill(requirement) {
                 return Err(skill_as_package_error(requirement, run));
             }
         }

@@ -35,8 +35,8 @@ struct SkillDetailsJson {
 /// Shows the skill and its problems.
 pub(super) fn run(run: &Run, name: &str, is_json: bool, output: &mut Output) -> Result<()> {
     let place = SkillSelection::parse(name, run)?;
-    let (skill, summary) = place.skill_and_entry()?;
-    let checked = check_all([(summary, place.skills)], run)?.remove(0);
+    let skill = place.skill()?;
+    let checked = check_all([place.entry(&skill)?], run)?.remove(0);
     let tree = skill.files();
     let document = skill.read_document().ok();
     let show = SkillDetailsJson {

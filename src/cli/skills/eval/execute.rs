@@ -86,8 +86,7 @@ fn is_expected(expected: &ExpectedSkill, first: Option<&str>, suite: &Suite) -> 
         // The name may be an alias.
         ExpectedSkill::Named(name) => {
             let catalogue = suite.skills.catalogue();
-            first.is_some()
-                && first == catalogue.resolve(name).ok().map(|skill| skill.name.as_str())
+            first.is_some() && first == catalogue.find(name).ok().map(|skill| skill.name.as_str())
         }
     }
 }

@@ -319,14 +319,13 @@ fn is_instruction(path: &str) -> bool {
 /// the source, and those that are surely skills.
 pub(super) fn warn_of_siblings(change: &Change<'_>, output: &mut Output) {
     let new = Skills::new([change.staging.new_folder().to_path_buf()]);
-    let catalogue = new.catalogue();
     let installed = || change.planned.iter().filter(|planned| planned.outcome.is_installed());
     let is_there = |name: &str| {
         installed().any(|planned| planned.name == name) || change.folder.join(name).is_dir()
     };
     for planned in installed() {
-        let Some(skill) = catalogue.skill_named(&planned.name) else { continue };
-        let Ok(document) = new.open_listed(skill).and_then(|skill| skill.read_document()) else {
+        let Ok(document) = new.open_any(&planned.name).and_then(|skill| skill.read_document())
+        else {
             continue;
         };
         let named = named_skills(&document.text).into_iter();
