@@ -10,7 +10,6 @@ use std::time::Duration;
 use crate::error::{Error, ErrorKind, Result};
 use crate::world::cancellation::{Cancellation, Readiness, StopReason};
 use crate::world::files::{is_transient, read_error, read_to_end};
-use crate::world::line_editing;
 use crate::world::lines::LineBuffer;
 pub(crate) use crate::world::lines::LinePiece;
 
@@ -127,62 +126,12 @@ impl StdinReader {
                 return Ok(InputLine::from_piece(&piece));
             }
             if self.at_end {
-                // A terminal can be read again after Ctrl+D.
-                self.at_end = self.kind != StdinKind::Terminal;
                 let last = self.lines.take_last_line(max_bytes);
                 return Ok(last.map_or(InputLine::End, |piece| InputLine::from_piece(&piece)));
             }
             self.wait(cancellation)?;
             self.fill()?;
         }
-    }
-
-    /// Whether more input is available, or arrives within `limit`.
-    pub(crate) fn has_more(&self, limit: Duration, cancellation: &Cancellation) -> Result<bool> {
-        if !self.lines.is_empty() {
-            return Ok(true);
-        }
-        match cancellation.wait(Some((self.file.as_fd(), Readiness::Read)), Some(limit)) {
-            Ok(()) => Ok(true),
-            Err(StopReason::Silence(_)) => Ok(false),
-            Err(stop) => Err(stop.into()),
-        }
-    }
-
-    /// Makes the unfinished line that the terminal holds back readable before
-    /// Enter is pressed. The user can no longer edit that part; nothing is lost.
-    /// Without effect where the terminal does not support it.
-    pub(crate) fn release_line(&self) {
-        if self.kind == StdinKind::Terminal {
-            line_editing::release_line(self.file.as_fd());
-        }
-    }
-
-    /// Whether everything that was read has been returned.
-    pub(crate) fn is_buffer_empty(&self) -> bool {
-        self.lines.is_empty()
-    }
-
-    /// Appends bytes that other code has read from standard input.
-    pub(crate) fn push(&mut self, bytes: &[u8]) {
-        self.lines.push(bytes);
-    }
-
-    /// Sets whether the terminal keeps an unfinished line on Ctrl+C. Returns
-    /// whether that changed its mode.
-    pub(crate) fn set_typed_text_kept(&self, is_kept: bool) -> bool {
-        self.kind == StdinKind::Terminal
-            && line_editing::set_typed_text_kept(self.file.as_fd(), is_kept)
-    }
-
-    /// Discards typed text that was not read yet. Returns whether there was any.
-    pub(crate) fn discard_typed_text(&self) -> bool {
-        self.kind == StdinKind::Terminal && line_editing::discard_typed_text(self.file.as_fd())
-    }
-
-    /// Discards an unfinished line, which the terminal has discarded too.
-    pub(crate) fn discard_line(&mut self) {
-        self.lines.clear();
     }
 
     /// Waits until input or its end can be read.
@@ -217,7 +166,7 @@ impl AsFd for StdinReader {
 }
 
 /// The error for standard input that could not be read, or for a stop of the run.
-fn unreadable(error: &io::Error) -> Error {
+pub(crate) fn unreadable(error: &io::Error) -> Error {
     read_error(error, |cause| {
         Error::new(ErrorKind::Io, format!("failed to read standard input: {cause}"))
     })

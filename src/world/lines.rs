@@ -89,11 +89,6 @@ impl LineBuffer {
         Some(self.line_piece(begin, end))
     }
 
-    /// Discards everything, including an unfinished line.
-    pub fn clear(&mut self) {
-        *self = LineBuffer::default();
-    }
-
     /// Removes and returns all remaining bytes.
     pub fn take_rest(&mut self) -> Vec<u8> {
         self.compact();

@@ -346,7 +346,7 @@ impl Interrupt {
     }
 
     /// Starts collecting lines that the user types at this terminal while the program
-    /// waits for something else. Where that fails, the next prompt reads them.
+    /// waits for something else.
     pub fn collect_typing_from(&self, terminal: BorrowedFd<'_>) {
         if let Some(source) = &self.source
             && let Ok(terminal) = terminal.try_clone_to_owned()
@@ -365,9 +365,15 @@ impl Interrupt {
         self.type_ahead()?.next()
     }
 
-    /// Discards all collected messages.
-    pub fn discard_typed(&self) {
-        while self.next_typed().is_some() {}
+    /// Reads what the user types at a prompt, for [`Interrupt::next_typed`]. Waits for its start.
+    pub fn read_typed(&self, is_over: impl Fn() -> bool) -> io::Result<()> {
+        let type_ahead = self.type_ahead().ok_or(io::ErrorKind::Unsupported)?;
+        type_ahead.read_message(is_over).map(|_| ())
+    }
+
+    /// Discards all collected messages. Returns whether there were any.
+    pub fn discard_typed(&self) -> bool {
+        std::iter::from_fn(|| self.next_typed()).count() > 0
     }
 
     fn type_ahead(&self) -> Option<&TypeAhead> {

@@ -1,14 +1,16 @@
-//! Type-ahead: messages that the user types while the program waits for something else.
+//! Messages that the user types, at a prompt or while the program waits for something else.
 //!
 //! A terminal delivers lines without saying when each was typed. So lines are read as
-//! soon as they arrive: those that follow immediately were pasted and form one message.
+//! soon as they arrive: those that follow immediately were pasted and form one message. Nor can
+//! they stay in the terminal during a turn: once its 4 KiB are full of lines, the kernel no longer
+//! looks at what is typed, not even for Ctrl+C.
 
 use std::collections::VecDeque;
 use std::fs::File;
-use std::io::{ErrorKind, Read};
+use std::io::{self, ErrorKind, Read};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use crate::limits;
 use crate::world::line_editing;
@@ -75,15 +77,16 @@ impl TypeAhead {
             return;
         }
         // Reading in the background would stop the program (SIGTTIN).
-        let is_open = line_editing::is_in_foreground(terminal)
-            && self.collected.lock().is_ok_and(|mut input| self.read_message(&mut input, is_over));
+        let is_open =
+            line_editing::is_in_foreground(terminal) && self.read_message(is_over).unwrap_or(false);
         if !is_open {
             self.set_collecting(false);
         }
     }
 
-    /// Reads one message. Returns whether more may be read.
-    fn read_message(&self, input: &mut CollectedInput, is_over: impl Fn() -> bool) -> bool {
+    /// Reads one message; waits for its start. Returns whether more may be read.
+    pub(super) fn read_message(&self, is_over: impl Fn() -> bool) -> io::Result<bool> {
+        let mut input = self.collected.lock().unwrap_or_else(PoisonError::into_inner);
         let is_ready =
             |limit| poll::is_ready_within((self.terminal.as_fd(), Readiness::Read), limit);
         let is_unfinished = |message: &mut Vec<u8>| !message.ends_with(b"\n");
@@ -99,12 +102,13 @@ impl TypeAhead {
                 Ok(count) => message.extend_from_slice(&piece[..count]),
                 Err(error)
                     if [ErrorKind::Interrupted, ErrorKind::WouldBlock].contains(&error.kind()) => {}
-                Err(_) => break false,
+                Err(error) => return Err(error),
             }
-            // The prompt reads the rest and reports that the line is too long.
-            if message.len() > limits::CHAT_LINE_BYTES {
-                message.truncate(message.trim_ascii_end().len());
-                break false;
+            // The rest is read too, and the message stays too long, also without its line break.
+            if message.len() > limits::CHAT_LINE_BYTES + 1 {
+                let last = if message.ends_with(b"\n") { b'\n' } else { b' ' };
+                message.truncate(limits::CHAT_LINE_BYTES + 1);
+                message.push(last);
             }
             if is_over() {
                 break true;
@@ -124,6 +128,6 @@ impl TypeAhead {
         if !message.is_empty() {
             input.messages.push_back(message);
         }
-        is_open
+        Ok(is_open)
     }
 }

@@ -1,9 +1,8 @@
 //! Splits the input into messages. From a pipe, each line is a message. On a terminal, a message
 //! is a paste, a line with its continuation lines, or a block between `"""`.
 //!
-//! On most terminals an editor reads messages (see [`crate::ui::line_editor`]). A simple one
-//! delivers whole lines; lines that arrive right after a line were pasted. Input typed while a turn
-//! runs is collected by [`Interrupt::collect_typing_from`].
+//! On most terminals an editor reads messages (see [`crate::ui::line_editor`]). Those of a simple
+//! one, and input typed while a turn runs, are read by [`crate::world::typing`].
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
@@ -18,6 +17,7 @@ use crate::ui::history::HistoryFile;
 use crate::ui::input::{self, StdinKind, StdinReader};
 use crate::ui::line_editor::{EditedText, LineEditor, MessageRules};
 use crate::world::cancellation::Cancellation;
+use crate::world::line_editing;
 use crate::world::signal::Interrupt;
 use crate::world::typing::TypedInput;
 
@@ -58,9 +58,10 @@ pub(super) struct ChatInput {
     pending_lines: VecDeque<String>,
     /// Whether an incomplete message has been read.
     has_partial_message: bool,
-    /// Whether the input ended after the pending lines.
-    is_at_end: bool,
 }
+
+/// What was typed, or a message in place of text that is unusable.
+type TextOrMessage = std::result::Result<String, ChatMessage>;
 
 /// Whether a message is complete.
 enum InputProgress {
@@ -80,7 +81,6 @@ impl ChatInput {
             interrupt,
             pending_lines: VecDeque::new(),
             has_partial_message: false,
-            is_at_end: false,
         }
     }
 
@@ -111,9 +111,6 @@ impl ChatInput {
         cancellation: &Cancellation,
         output: &mut Output,
     ) -> Result<ChatMessage> {
-        if self.editor.is_some() {
-            return self.next_edited_message(cancellation, output);
-        }
         if !self.is_terminal() {
             let line = self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)?;
             return Ok(match line {
@@ -123,23 +120,21 @@ impl ChatInput {
             });
         }
         if self.pending_lines.is_empty() {
-            if self.is_at_end {
-                return Ok(ChatMessage::End);
-            }
-            let lines = match self.read_with_prompt(PROMPT, cancellation, output)? {
-                Ok(lines) => lines,
+            match self.read_text(PROMPT, cancellation, output)? {
+                Ok(text) => self.pending_lines = text.split('\n').map(str::to_owned).collect(),
                 Err(message) => return Ok(message),
-            };
-            if lines.is_empty() {
-                return Ok(ChatMessage::End);
             }
-            self.pending_lines = lines.into();
         }
         if let Some(command) = self.next_pending_command() {
             return Ok(ChatMessage::Line(command));
         }
-        let lines = std::mem::take(&mut self.pending_lines).into();
-        self.complete_message(lines, cancellation, output)
+        let lines: Vec<String> = std::mem::take(&mut self.pending_lines).into();
+        match block_progress(&lines) {
+            Some(InputProgress::Done(message)) => Ok(message),
+            Some(InputProgress::Incomplete) if self.is_edited() => Ok(block_message(&lines)),
+            None if self.is_edited() => Ok(ChatMessage::Line(lines.join("\n"))),
+            progress => self.complete_message(lines, progress.is_some(), cancellation, output),
+        }
     }
 
     /// Returns the next of the commands before the last line that was read. Blank lines between
@@ -159,48 +154,34 @@ impl ChatInput {
         None
     }
 
-    /// Reads the next message with the editor, or returns what was typed during the turn.
-    fn next_edited_message(
+    /// Shows the prompt and returns the lines that were typed during the turn or are typed now.
+    fn read_text(
         &mut self,
+        prompt: &str,
         cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<ChatMessage> {
-        if self.pending_lines.is_empty() {
-            self.interrupt.set_collecting(false);
-            let edited = self.read_edited(cancellation, output);
-            self.interrupt.set_collecting(true);
-            let text = match edited? {
-                EditedText::Text(text) => text,
-                EditedText::Cancelled(was_partial) => {
-                    return Ok(ChatMessage::Cancelled(was_partial));
-                }
-                EditedText::NotUtf8 => return Ok(ChatMessage::NotUtf8),
-                EditedText::End => return Ok(ChatMessage::End),
-            };
-            if text.len() > limits::CHAT_LINE_BYTES {
-                return Ok(ChatMessage::TooLong);
-            }
-            self.pending_lines = text.split('\n').map(str::to_owned).collect();
-        }
-        if let Some(command) = self.next_pending_command() {
-            return Ok(ChatMessage::Line(command));
-        }
-        let lines: Vec<String> = std::mem::take(&mut self.pending_lines).into();
-        match block_progress(&lines) {
-            Some(InputProgress::Done(message)) => Ok(message),
-            Some(InputProgress::Incomplete) => Ok(block_message(&lines)),
-            None => Ok(ChatMessage::Line(lines.join("\n"))),
-        }
+    ) -> Result<TextOrMessage> {
+        // Before the prompt appears, so that input typed at it is read here.
+        self.interrupt.set_collecting(false);
+        let read = match self.editor {
+            Some(_) => self.read_edited(cancellation, output),
+            None => self.read_unedited(prompt, cancellation, output),
+        };
+        self.interrupt.set_collecting(true);
+        Ok(read?.and_then(|text| match text.len() {
+            0..=limits::CHAT_LINE_BYTES => Ok(text),
+            _ => Err(ChatMessage::TooLong),
+        }))
     }
 
     fn read_edited(
         &mut self,
         cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<EditedText> {
-        let Some(editor) = &mut self.editor else { return Ok(EditedText::End) };
+    ) -> Result<TextOrMessage> {
+        let Some(editor) = &mut self.editor else { return Ok(Err(ChatMessage::End)) };
         let typed = match self.interrupt.next_typed() {
-            Some(TypedInput::End) => return Ok(EditedText::End),
+            Some(TypedInput::End) => return Ok(Err(ChatMessage::End)),
             Some(TypedInput::Complete(bytes) | TypedInput::Unfinished(bytes)) => {
                 String::from_utf8_lossy(&bytes).into_owned()
             }
@@ -216,23 +197,25 @@ impl ChatInput {
                 editor.read(PROMPT, &typed, cancellation)?
             }
         };
-        if let EditedText::Text(text) = &read
-            && !text.trim().is_empty()
-        {
-            // Up would show it again.
-            let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
-            editor.remember(&output.mask(&text));
-        }
-        Ok(read)
+        Ok(match read {
+            EditedText::Text(text) => {
+                if !text.trim().is_empty() {
+                    // Up would show it again.
+                    let text = text.replace(|c: char| c.is_control() && c != '\n', " ");
+                    editor.remember(&output.mask(&text));
+                }
+                Ok(text)
+            }
+            EditedText::Cancelled(was_partial) => Err(ChatMessage::Cancelled(was_partial)),
+            EditedText::NotUtf8 => Err(ChatMessage::NotUtf8),
+            EditedText::End => Err(ChatMessage::End),
+        })
     }
 
     /// Discards the input read so far; returns whether that was a part of a message.
     pub(super) fn discard_partial(&mut self) -> bool {
-        self.input.discard_line();
-        self.interrupt.discard_typed();
         self.pending_lines.clear();
-        self.is_at_end = false;
-        std::mem::take(&mut self.has_partial_message)
+        self.interrupt.discard_typed() | std::mem::take(&mut self.has_partial_message)
     }
 
     /// Stops reading the terminal, so that its next reader gets the input.
@@ -244,14 +227,10 @@ impl ChatInput {
     fn complete_message(
         &mut self,
         mut lines: Vec<String>,
+        is_block: bool,
         cancellation: &Cancellation,
         output: &mut Output,
     ) -> Result<ChatMessage> {
-        let is_block = match block_progress(&lines) {
-            Some(InputProgress::Done(message)) => return Ok(message),
-            Some(InputProgress::Incomplete) => true,
-            None => false,
-        };
         loop {
             if !is_block {
                 match lines.last_mut() {
@@ -260,120 +239,93 @@ impl ChatInput {
                 };
             }
             self.has_partial_message = true;
-            let more = if self.is_at_end {
-                Ok(Vec::new())
-            } else {
-                self.read_with_prompt(CONTINUATION_PROMPT, cancellation, output)?
-            };
-            let is_closed = |last: &String| is_block && last.trim_end().ends_with(FENCE);
-            let (closes, message) = match more {
-                Err(message) => (true, Some(message)),
-                Ok(more) if more.is_empty() => (true, Some(ChatMessage::Unfinished)),
+            let more = self.read_text(CONTINUATION_PROMPT, cancellation, output)?;
+            let message = match more {
+                Err(ChatMessage::End) => ChatMessage::Unfinished,
+                Err(message) => message,
                 Ok(more) => {
-                    let closes = more.last().is_some_and(is_closed);
-                    lines.extend(more);
+                    let closes = |last: &String| last.trim_end().ends_with(FENCE);
+                    lines.extend(more.split('\n').map(str::to_owned));
                     let bytes: usize = lines.iter().map(|line| line.len() + 1).sum();
-                    let is_too_long = bytes > limits::CHAT_LINE_BYTES;
-                    (closes, is_too_long.then_some(ChatMessage::TooLong))
+                    if bytes > limits::CHAT_LINE_BYTES {
+                        ChatMessage::TooLong
+                    } else if is_block && lines.last().is_some_and(closes) {
+                        block_message(&lines)
+                    } else {
+                        continue;
+                    }
                 }
             };
-            if message.is_some() || closes {
-                self.input.discard_line();
-                (self.has_partial_message, self.is_at_end) = (false, false);
-                return Ok(message.unwrap_or_else(|| block_message(&lines)));
-            }
+            self.has_partial_message = false;
+            return Ok(message);
         }
     }
 
-    /// Shows the prompt and returns the lines that were typed during the turn or are typed now.
-    fn read_with_prompt(
+    /// Shows the prompt and returns lines that the terminal edits.
+    fn read_unedited(
         &mut self,
         prompt: &str,
         cancellation: &Cancellation,
         output: &mut Output,
-    ) -> Result<std::result::Result<Vec<String>, ChatMessage>> {
+    ) -> Result<TextOrMessage> {
         let was_partial = self.has_partial_message;
-        let (mut is_whole, mut is_over) = (false, false);
-        // Before the prompt appears, so that input typed at it is read here.
-        self.interrupt.set_collecting(false);
-        let is_kept = self.input.set_typed_text_kept(true);
-        match self.interrupt.next_typed() {
-            None => output.prompt(prompt),
-            Some(TypedInput::End) => {
-                output.prompt(prompt);
-                is_over = true;
-            }
-            Some(TypedInput::Unfinished(bytes)) => {
-                output.prompt(prompt);
-                self.input.push(&bytes);
-                self.has_partial_message = true;
-            }
+        let is_kept = line_editing::set_typed_text_kept(self.input.as_fd(), true);
+        let typed = self.interrupt.next_typed();
+        match &typed {
             Some(TypedInput::Complete(bytes)) => {
-                output.prompt(&format!("{prompt}{}\n", summary_line(&bytes)));
-                self.input.push(&bytes);
-                is_whole = true;
+                output.prompt(&format!("{prompt}{}\n", summary_line(bytes)));
             }
+            _ => output.prompt(prompt),
         }
-        let lines = if is_over {
-            Ok(Ok(Vec::new()))
-        } else {
-            self.read_pasted_lines(is_whole, cancellation)
-        };
-        match &lines {
+        let text = self.collect_text(typed, cancellation);
+        match &text {
             Ok(_) => self.has_partial_message = was_partial,
-            Err(_) => self.has_partial_message |= self.input.discard_typed_text(),
+            Err(_) => {
+                self.has_partial_message |= line_editing::discard_typed_text(self.input.as_fd());
+            }
         }
         if is_kept {
-            self.input.set_typed_text_kept(false);
+            line_editing::set_typed_text_kept(self.input.as_fd(), false);
         }
-        self.interrupt.set_collecting(true);
-        lines
+        let is_long = |line: &str| line.len() >= limits::TERMINAL_LINE_BYTES;
+        Ok(match text? {
+            None => Err(ChatMessage::End),
+            Some(text) if text.split('\n').any(is_long) => Err(ChatMessage::Cut),
+            Some(text) => Ok(text),
+        })
     }
 
-    /// Reads the lines of one paste; none at the end of the input, a message in place of lines that
-    /// are unusable. The last line ends when the user presses Enter, as a copied text mostly lacks
-    /// the last line's end. `is_whole`: the lines have been collected already.
-    fn read_pasted_lines(
+    /// Reads until the user presses Enter after these lines: a copied text mostly lacks the last
+    /// line's end. `None`: the input has ended.
+    fn collect_text(
         &mut self,
-        is_whole: bool,
+        mut typed: Option<TypedInput>,
         cancellation: &Cancellation,
-    ) -> Result<std::result::Result<Vec<String>, ChatMessage>> {
-        let mut lines = Vec::new();
-        let mut bytes = 0;
-        let mut pause = limits::PASTE_SECOND_LINE;
-        let mut is_cut = false;
+    ) -> Result<Option<String>> {
+        let mut text = Vec::new();
         loop {
-            match self.input.read_line(limits::CHAT_LINE_BYTES, cancellation)? {
-                input::InputLine::Text(line) => {
+            match typed.take().or_else(|| self.interrupt.next_typed()) {
+                Some(TypedInput::Complete(bytes)) => {
+                    text.extend(bytes);
+                    break;
+                }
+                Some(TypedInput::Unfinished(bytes)) => {
                     self.has_partial_message = true;
-                    is_cut |= line.len() >= limits::TERMINAL_LINE_BYTES;
-                    bytes += line.len() + 1;
-                    if bytes <= limits::CHAT_LINE_BYTES {
-                        lines.push(line);
-                    }
+                    text.extend(bytes);
+                    continue;
                 }
-                input::InputLine::TooLong => bytes = usize::MAX / 2,
-                input::InputLine::End => {
-                    self.is_at_end = !lines.is_empty();
-                    break;
-                }
+                Some(TypedInput::End) if text.is_empty() => return Ok(None),
+                Some(TypedInput::End) => break,
+                None => {}
             }
-            if is_whole && self.input.is_buffer_empty() {
-                break;
-            }
-            if !self.input.has_more(pause, cancellation)? {
-                self.input.release_line();
-                if !self.input.has_more(limits::TERMINAL_LINE_READY, cancellation)? {
-                    break;
-                }
-            }
-            pause = limits::PASTE_NEXT_LINE;
+            self.input.wait(cancellation)?;
+            let read = self.interrupt.read_typed(|| cancellation.check().is_err());
+            read.map_err(|error| input::unreadable(&error))?;
+            // What was read up to Ctrl+C is no message.
+            cancellation.check()?;
         }
-        Ok(match bytes {
-            _ if is_cut => Err(ChatMessage::Cut),
-            0..=limits::CHAT_LINE_BYTES => Ok(lines),
-            _ => Err(ChatMessage::TooLong),
-        })
+        let text = text.strip_suffix(b"\n").unwrap_or(&text);
+        Ok(Some(String::from_utf8_lossy(text).into_owned()))
     }
 }
 
