@@ -156,9 +156,10 @@ impl Turn<'_, '_> {
             });
             let stopped = match result {
                 Ok(result) => {
-                    let is_read = self.tools.is_read_only(&call.name) && result.document.is_none();
+                    let is_read = self.tools.is_read_only(&call.name);
+                    let file = result.untrusted.as_deref().filter(|_| is_read);
                     self.must_calculate |=
-                        is_read && self.context.model.is_small() && is_table(&result.content);
+                        self.context.model.is_small() && file.is_some_and(is_table);
                     self.conversation.add_result(result);
                     let stopped = self.limits.cancellation.check().map_err(Error::from);
                     if stopped.is_ok() && counted.is_err() {

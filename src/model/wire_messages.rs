@@ -7,6 +7,7 @@
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;
+use std::mem;
 
 use serde_json::Value;
 
@@ -114,11 +115,12 @@ pub(super) fn wire_messages<'m>(
     for (position, message) in messages.enumerate() {
         let is_current_turn = position >= question;
         if !matches!(message, Message::Tool(_)) {
-            add_shown(&mut list, std::mem::take(&mut shown));
+            add_shown(&mut list, mem::take(&mut shown));
         }
         list.push(match message {
             Message::System(text) => WireMessage::of_text("system", text.into()),
             Message::User(user) => {
+                has_failed = false;
                 let text = sendable_text(user.full_text());
                 // The current question is not changed: the refusal is reported instead.
                 if user.images.is_empty() {
@@ -149,9 +151,8 @@ pub(super) fn wire_messages<'m>(
                     }
                     None => {}
                 }
-                let failed_before =
-                    std::mem::replace(&mut has_failed, constrained::is_failure(&text));
-                let fails_again = has_failed && failed_before;
+                let fails_again =
+                    mem::replace(&mut has_failed, constrained::is_failure(&text)) && has_failed;
                 if let Some(text) = sent_calls.result_text(&result.name, &text, fails_again) {
                     add_result_text(&mut list, text);
                     continue;

@@ -36,6 +36,7 @@ fn names_of_skills_are_no_programs() {
         run.success();
         let read = format!("alpha is a skill, not a {advice}");
         assert!(result(&requests, 1).contains(&read), "{}", result(&requests, 1));
+        assert!(!result(&requests, 1).contains("not installed"), "{}", result(&requests, 1));
         assert_eq!(names(&requests[1]), ["get_skill"]);
         let ran = result(&requests, 3);
         assert!(ran.contains("[alpha is a skill: its scripts/hello.py ran]\n"), "{ran}");

@@ -239,8 +239,9 @@ impl Rescue {
         let is_judged =
             self.checks_numbers && !place.is_trial && reply.finish == FinishReason::Complete;
         let can_run = tools.definitions().iter().any(|tool| tools.starts_programs(&tool.name));
-        let answer = &reply.message.content;
-        if let Some(number) = unknown_number(answer, conversation).filter(|_| is_judged && can_run)
+        if is_judged
+            && can_run
+            && let Some(number) = unknown_number(&reply.message.content, conversation)
         {
             if place.has_next_step && self.may_ask(NoAnswer::UnknownNumber) {
                 let advice = format!("{number}. Calculate it: run code.");
