@@ -25,7 +25,7 @@ demo: build
 # for a process or a limit, so more of them run at once than there are cores.
 TEST_THREADS ?= $(shell echo $$((2 * $$(nproc))))
 test:
-	$(CARGO) test -- --test-threads=$(TEST_THREADS)
+	$(CARGO) test --workspace -- --test-threads=$(TEST_THREADS)
 
 # All tests, also those that take long (`#[ignore = "long"]`): one for each core, as some of
 # them measure time.
@@ -33,9 +33,9 @@ test-all: test
 	$(CARGO) test --test it -- --ignored
 
 check:
-	$(CARGO) fmt --check
-	$(CARGO) clippy --all-targets -- -D warnings
-	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --no-deps --document-private-items
+	$(CARGO) fmt --all --check
+	$(CARGO) clippy --workspace --all-targets -- -D warnings
+	RUSTDOCFLAGS="-D warnings" $(CARGO) doc --workspace --no-deps --document-private-items
 	@packaging/count-lines
 
 # Checks that every crate in the build has an allowed licence.
@@ -47,7 +47,7 @@ licences:
 # switching compilers does not rebuild everything.
 MSRV := $(shell sed -n 's/^rust-version = "\(.*\)"/\1/p' Cargo.toml)
 msrv:
-	rustup run $(MSRV) cargo check --locked --target-dir target/msrv
+	rustup run $(MSRV) cargo check --locked --workspace --target-dir target/msrv
 
 # Compares the readers of .env and of frontmatter with the real python-dotenv
 # and PyYAML on generated files.

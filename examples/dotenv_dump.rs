@@ -8,8 +8,8 @@
 use std::collections::HashMap;
 use std::io::{self, BufReader, BufWriter, Write};
 
+use base::dotenv::{self, Dotenv};
 use serde_json::{Value, json};
-use skills_runner::internals::dotenv::{self, Dotenv};
 
 #[path = "shared/blocks.rs"]
 mod blocks;

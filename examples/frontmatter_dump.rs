@@ -7,9 +7,9 @@
 use std::io::{self, BufReader, BufWriter, Write};
 
 use serde_json::{Value, json};
+use skills::frontmatter;
+use skills::yaml::{self, fence};
 use skills_runner::Rule;
-use skills_runner::internals::skills::frontmatter;
-use skills_runner::internals::skills::yaml::{self, fence};
 
 #[path = "shared/blocks.rs"]
 mod blocks;

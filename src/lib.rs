@@ -60,9 +60,9 @@
 //! let is_streaming = true;
 //! let model = HttpModel::new(config.endpoint()?, is_streaming, cancellation.clone());
 //!
-//! let skills = Skills::from_config(&config);
+//! let skills = config.skills();
 //! let catalogue = skills.catalogue();
-//! let tools = Tools::for_model(ToolContext::new(&config, &skills, &cancellation), &catalogue);
+//! let tools = Tools::for_model(config.tool_context(&skills, &cancellation), &catalogue);
 //! let parts = PromptParts::new(&catalogue, &tools, folder);
 //!
 //! let mut conversation = Conversation::new(&system_prompt(&parts));
@@ -121,8 +121,8 @@
 //! # let settings = Settings::from_pairs([("SKILLS_FOLDER_PATH", "skills")]);
 //! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
 //! # let config = Config::resolve(&settings, here, ConfigNeeds::Skills)?;
-//! # let (skills, cancellation) = (Skills::from_config(&config), Cancellation::never());
-//! # let tools = Tools::new(ToolContext::new(&config, &skills, &cancellation));
+//! # let (skills, cancellation) = (config.skills(), Cancellation::never());
+//! # let tools = Tools::new(config.tool_context(&skills, &cancellation));
 //! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
 //! let mut conversation = Conversation::new("Be brief.");
 //! conversation.add_question("hello");
@@ -212,7 +212,7 @@
 //! # fn main() -> skills_runner::Result<()> {
 //! # let config = Config::resolve(&Settings::default(), "/".as_ref(), ConfigNeeds::Skills)?;
 //! # let (skills, cancellation) = (Skills::new(Vec::new()), Cancellation::never());
-//! # let context = ToolContext::new(&config, &skills, &cancellation);
+//! # let context = config.tool_context(&skills, &cancellation);
 //! # let model = ScriptedModel::new("scripted", STEPS);
 //! # let (limits, mut stats) = (TurnLimits::default(), RunStats::default());
 //! // To offer skills as well, start with `Tools::for_model(context, &catalogue)`.
@@ -257,9 +257,9 @@
 //! # let settings = Settings::from_pairs([("SKILLS_FOLDER_PATH", "skills")]);
 //! # let here = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
 //! # let config = Config::resolve(&settings, here, ConfigNeeds::Skills)?;
-//! # let (skills, cancellation) = (Skills::from_config(&config), Cancellation::never());
+//! # let (skills, cancellation) = (config.skills(), Cancellation::never());
 //! # let catalogue = skills.catalogue();
-//! # let tools = Tools::for_model(ToolContext::new(&config, &skills, &cancellation), &catalogue);
+//! # let tools = Tools::for_model(config.tool_context(&skills, &cancellation), &catalogue);
 //! # let prompt = system_prompt(&PromptParts::new(&catalogue, &tools, here));
 //! # assert!(prompt.contains("\n- calculator: "), "{prompt}");
 //! # let mut conversation = Conversation::new(&prompt);
@@ -285,82 +285,69 @@
 //! # Modules
 //!
 //! `main.rs` passes arguments, environment and working folder to `cli` and gets
-//! an exit status back. A module imports only from its own layer and the layers
-//! below it:
+//! an exit status back. The parts below the front ends are crates of their own, each
+//! of which uses only those below it:
 //!
-//! | layer | modules |
+//! | crate | content |
 //! |---|---|
-//! | 5 front ends | `cli`, `mcp`; `ui`: what is printed and typed; `config`, which fills the options of the parts below |
-//! | 4 conversation | `agent`, `context`, `conversation`, `session`, `system_prompt` |
-//! | 3 actions | `model`, `tools` |
-//! | 2 skills | `settings`, `dotenv`, `memory`, `skills` |
-//! | 1 operating system | `world`: processes, files, network, signals |
-//! | 0 shared types | `address`, `bounded`, `digest`, `error`, `event`, `limits`, `media`, `message`, `secret`, `text`, `tool` |
+//! | `skills_runner` | front ends: `cli`, `mcp`; `ui`: what is printed and typed; `config`, which fills the options of the parts below |
+//! | `agent` | `turn`, `context`, `conversation`, `session`, `system_prompt`, `memory`, `tools` |
+//! | `chat_api` | models: requests, replies, what endpoints do differently |
+//! | `skills` | the skill format, folders of skills, Python for their scripts, `install`, `setup` |
+//! | `host` | processes, files, network, signals: the only unsafe code |
+//! | `base` | messages, events, errors, settings, secrets, text, limits |
 //!
 //! Only `ui` prints, and only `main.rs` reads the environment and exits.
+#![forbid(unsafe_code)]
 
-mod address;
-mod agent;
-mod bounded;
 mod cli;
 mod config;
-mod context;
-mod conversation;
-mod digest;
-mod dotenv;
-mod error;
-mod event;
-mod inexact_json;
-#[doc(hidden)]
-pub mod internals;
-mod limits;
 mod mcp;
-mod media;
-mod memory;
-mod message;
-mod model;
-mod secret;
-mod session;
-mod settings;
-mod skills;
-mod system_prompt;
-mod text;
-mod tool;
-mod tools;
 mod ui;
-mod world;
 
-pub use agent::{TurnLimits, TurnOutcome, run_turn};
-pub use config::{Config, ConfigNeeds};
-pub use conversation::{Conversation, ConversationState};
-pub use error::{Error, ErrorKind, Fault, Result};
-pub use event::{Actions, Event, EventSink, RunStats};
-pub use media::Image;
-pub use message::{
+pub use agent::conversation::{Conversation, ConversationState};
+pub use agent::system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
+pub use agent::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};
+pub use agent::turn::{TurnLimits, TurnOutcome, run_turn};
+pub use base::error::{Error, ErrorKind, Fault, Result};
+pub use base::event::{Actions, Event, EventSink, RunStats};
+pub use base::media::Image;
+pub use base::message::{
     AssistantMessage, AssistantMessageKind, AttachedFile, InvokedSkill, Message, ToolMessage,
     UserMessage, UserMessageKind,
 };
-pub use model::http::HttpModel;
-pub use model::scripted::{ScriptedModel, ScriptedStep};
-pub use model::{CallForms, Endpoint, FinishReason, Model, ModelReply, ModelRequest, ToolCalling};
-pub use settings::{EnvFile, Settings};
+pub use base::settings::{EnvFile, Settings};
+pub use base::tool::{
+    Action, CallForm, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage,
+};
+pub use chat_api::http::HttpModel;
+pub use chat_api::scripted::{ScriptedModel, ScriptedStep};
+pub use chat_api::{
+    CallForms, Endpoint, FinishReason, Model, ModelReply, ModelRequest, ToolCalling,
+};
+pub use config::{Config, ConfigNeeds};
+pub use host::cancellation::{Cancellation, StopReason};
+pub use host::open_missing_streams_before_main;
+pub use host::signal::Interrupt;
 pub use skills::{
     Catalogue, FolderOrigin, FolderSummary, Problem, Rule, Severity, Skill, SkillSummary, Skills,
     SkillsFolder,
 };
-pub use system_prompt::{PromptParts, SystemPromptOverride, system_prompt};
-pub use tool::{
-    Action, CallForm, Effects, ScriptExit, ToolCall, ToolDefinition, ToolResult, Usage,
-};
-pub use tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, Tools};
-pub use world::cancellation::{Cancellation, StopReason};
-pub use world::signal::Interrupt;
 
 /// The parts of the program that `main.rs` calls. Other programs do not need them.
 pub mod program {
     pub use crate::cli::{ExitOutcome, Invocation, Startup, parse, run};
-    pub use crate::settings::is_secret;
-    pub use crate::world::hardening::{erase_from_environment, hide_memory, open_missing_streams};
-    pub use crate::world::signal::{Signal, exit_by_signal, handle_file_size_limit};
-    pub use crate::world::subreaper::become_subreaper;
+    pub use base::settings::is_secret;
+    pub use host::hardening::{erase_from_environment, hide_memory, open_missing_streams};
+    pub use host::signal::{Signal, exit_by_signal, handle_file_size_limit};
+    pub use host::subreaper::become_subreaper;
+}
+
+/// Parsers that `fuzz/` checks. They are not part of the API.
+#[doc(hidden)]
+pub mod parsers {
+    pub use crate::mcp::{
+        Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, parse_line,
+    };
+    pub use crate::ui::StreamRedactor;
 }

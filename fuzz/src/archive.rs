@@ -4,8 +4,8 @@ use std::fs::{self, File};
 use std::io::{self, Read, Write};
 use std::path::PathBuf;
 
+use host::archive::{ArchiveEntry, ArchiveEntryKind, read};
 use skills_runner::Cancellation;
-use skills_runner::internals::world::archive::{ArchiveEntry, ArchiveEntryKind, read};
 
 /// Checks the properties.
 pub fn check(data: &[u8]) {

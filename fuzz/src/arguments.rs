@@ -1,8 +1,8 @@
 //! Arguments of calls: a problem names the argument, and a value of the right type is accepted.
 
+use agent::tools::BUILTIN_TOOLS;
+use base::tool::parse_arguments;
 use serde_json::{Map, Value};
-use skills_runner::internals::tool::parse_arguments;
-use skills_runner::internals::tools::BUILTIN_TOOLS;
 
 /// See the module.
 pub fn check(data: &[u8]) {

@@ -2,10 +2,10 @@
 //! is visible, neither whole nor as a part next to omitted text. The same for the streamed
 //! text of a model.
 
-use skills_runner::internals::limits;
-use skills_runner::internals::secret::{CutEdges, MASK, Secret, Secrets};
-use skills_runner::internals::world::StreamRedactor;
-use skills_runner::internals::world::{Capture, CaptureLimits};
+use base::limits;
+use base::secret::{CutEdges, MASK, Secret, Secrets};
+use host::capture::{Capture, CaptureLimits};
+use skills_runner::parsers::StreamRedactor;
 
 use crate::cuts::{self, Numbers};
 

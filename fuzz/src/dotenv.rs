@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-use skills_runner::internals::dotenv::{Dotenv, Variable, parse, parse_bytes};
-use skills_runner::internals::limits;
+use base::dotenv::{Dotenv, Variable, parse, parse_bytes};
+use base::limits;
 
 use crate::memory::with_limit;
 

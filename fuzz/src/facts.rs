@@ -1,7 +1,8 @@
 //! The facts file: for any contents, a change affects only the line of one fact and the line
 //! `modified:`, and an added fact is read again.
 
-use skills_runner::internals::memory::{FactChange, Facts, NewFact, normalize_content};
+use agent::memory::fact::normalize_content;
+use agent::memory::facts::{FactChange, Facts, NewFact};
 
 /// See the module. The first line is the new fact, the rest the file.
 pub fn check(data: &[u8]) {

@@ -1,10 +1,8 @@
 //! Skill documents: the tolerant parser agrees with the strict one.
 
 use serde_json::{Map, Value};
-use skills_runner::internals::skills::frontmatter::{
-    self, Frontmatter, first_line_of_text, parse_head,
-};
-use skills_runner::internals::skills::yaml::{self, fence};
+use skills::frontmatter::{self, Frontmatter, first_line_of_text, parse_head};
+use skills::yaml::{self, fence};
 
 use crate::cuts::Numbers;
 use crate::memory::with_limit;

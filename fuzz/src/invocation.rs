@@ -1,11 +1,10 @@
 //! Documents with arguments: words are split as in a shell, inserted values are not searched
 //! for placeholders, and a document without placeholders stays as it is.
 
-use skills_runner::internals::limits;
-use skills_runner::internals::skills::frontmatter;
-use skills_runner::internals::skills::invocation::{
-    SkillFolders, is_for_users, render, split_words,
-};
+use base::limits;
+use skills::frontmatter;
+use skills::invocation::{SkillFolders, is_for_users, render};
+use skills::split_words;
 
 /// A character that occurs in no document and no argument.
 const ARGUMENT: &str = "\u{e000}";

@@ -3,13 +3,13 @@
 
 use std::collections::BTreeMap;
 
+use base::limits;
+use host::lines::{LineBuffer, LinePiece};
 use serde_json::Value;
 use serde_json::value::RawValue;
-use skills_runner::internals::limits;
-use skills_runner::internals::mcp::{
+use skills_runner::parsers::{
     Era, Id, IncomingMessage, RequestMeta, RpcError, RpcRequest, RpcResult, parse_line,
 };
-use skills_runner::internals::world::{LineBuffer, LinePiece};
 
 use crate::cuts::{self, Numbers};
 use crate::memory::with_limit;

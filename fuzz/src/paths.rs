@@ -12,9 +12,7 @@ use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
-use skills_runner::internals::world::{
-    Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole,
-};
+use host::confined::{Mechanism, OpenError, OpenFile, PathTarget, Root, WalkLimits, read_whole};
 
 /// The contents of files outside only.
 const CANARY: &[u8] = b"outside-canary";

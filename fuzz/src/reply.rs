@@ -3,13 +3,13 @@
 
 use std::fmt::Write as _;
 
-use serde::de::IgnoredAny;
-use skills_runner::Event;
-use skills_runner::internals::limits;
-use skills_runner::internals::model::{
+use base::limits;
+use chat_api::{
     InvalidResponse, ReplyAssembler, SseSplitter, ThinkFilter, ThinkPiece, find_calls,
     is_code_call, is_unparsed_call, read_text_calls,
 };
+use serde::de::IgnoredAny;
+use skills_runner::Event;
 use skills_runner::{FinishReason, ModelReply};
 use skills_runner::{ToolCall, ToolDefinition};
 

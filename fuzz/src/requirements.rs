@@ -3,10 +3,8 @@
 
 use std::borrow::Cow;
 
-use skills_runner::internals::skills::packages::{
-    known_module, normalized_name, package_of, project_name,
-};
-use skills_runner::internals::skills::requirements::{decode, is_line_end, logical_lines};
+use skills::packages::{known_module, normalized_name, package_of, project_name};
+use skills::requirements::{decode, is_line_end, logical_lines};
 
 /// See the module.
 pub fn check(data: &[u8]) {

@@ -1,11 +1,11 @@
 //! Sessions: for any contents of a file the restored conversation is valid, and what is
 //! written from it is read again unchanged.
 
+use agent::conversation::{ConversationChange, repair_messages};
+use agent::session::{change_line, restore};
+use base::secret::Secrets;
 use skills_runner::Conversation;
 use skills_runner::Message;
-use skills_runner::internals::conversation::{ConversationChange, repair_messages};
-use skills_runner::internals::secret::Secrets;
-use skills_runner::internals::session::{change_line, restore};
 use std::time::SystemTime;
 
 /// See the module.

@@ -3,8 +3,8 @@
 
 use std::sync::Once;
 
-use skills_runner::internals::limits;
-use skills_runner::internals::model::{EventTooLarge, SseSplitter};
+use base::limits;
+use chat_api::{EventTooLarge, SseSplitter};
 
 use crate::cuts;
 use crate::memory::with_limit;

@@ -10,9 +10,9 @@ use crate::cli::generate::{Generator, KINDS};
 use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
 use crate::cli::options::{AskOptions, Command, CommandLine, CommonOptions};
 use crate::cli::values::{TypedOption, usage};
-use crate::error::{Error, Result};
-use crate::limits;
-use crate::text;
+use base::error::{Error, Result};
+use base::limits;
+use base::text;
 
 /// What the program should do. All variants except `Run` print a fixed text before anything
 /// else can fail.
@@ -174,9 +174,9 @@ mod tests {
     use crate::cli::options::{
         FactsCommand, SetupCommand, SkillsCommand, ToolCommand, ToolOptions,
     };
-    use crate::error::ErrorKind;
-    use crate::settings;
     use crate::ui::Verbosity;
+    use base::error::ErrorKind;
+    use base::settings;
 
     fn line(arguments: &[&str]) -> CommandLine {
         match parse(arguments.iter().map(OsString::from).collect()).unwrap() {

@@ -3,12 +3,12 @@
 use std::ffi::{OsStr, OsString};
 
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::media::{self, Image, ImageInfo};
-use crate::message::{AttachedFile, UserMessage};
-use crate::text::{one_line, one_line_name};
-use crate::world::files;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::media::{self, Image, ImageInfo};
+use base::message::{AttachedFile, UserMessage};
+use base::text::{one_line, one_line_name};
+use host::files;
 
 /// The attachments of the next question.
 #[derive(Debug, Default)]

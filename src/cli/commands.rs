@@ -9,9 +9,9 @@ use crate::cli::options::{
     ToolOptions,
 };
 use crate::cli::values::usage;
-use crate::error::Result;
-use crate::limits;
-use crate::text;
+use base::error::Result;
+use base::limits;
+use base::text;
 
 /// A row of the table of commands.
 #[derive(Debug)]

@@ -13,18 +13,17 @@ use crate::cli::options::{CommonOptions, ToolOptions};
 use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
-use crate::conversation::Conversation;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::RunStats;
-use crate::message::{AssistantMessage, Message};
-use crate::model::Model as _;
-use crate::model::scripted::{ScriptedModel, ScriptedStep};
-use crate::skills::Skills;
-use crate::skills::SkillsFolder;
-use crate::tool::ToolCall;
-use crate::tools::BASE_DIRECTORY;
 use crate::ui::Output;
-use crate::world::scratch::Scratch;
+use agent::conversation::Conversation;
+use agent::tools::BASE_DIRECTORY;
+use base::error::{Error, ErrorKind, Result};
+use base::event::RunStats;
+use base::message::{AssistantMessage, Message};
+use base::tool::ToolCall;
+use chat_api::Model as _;
+use chat_api::scripted::{ScriptedModel, ScriptedStep};
+use host::scratch::Scratch;
+use skills::SkillsFolder;
 
 const QUESTION: &str = "What is the exact value of (1/3 + 1/7) to the power of 5? Which region has the highest \
                         sales in the sample orders, and what goes wrong in the sample log?";
@@ -121,7 +120,7 @@ pub(super) fn run(
     run.config.skills_folders = vec![SkillsFolder::named(folder.path())];
     // They are from the program itself.
     run.config.scripts.skills_locked = false;
-    run.skills = Skills::from_config(&run.config).addressed_by_path();
+    run.skills = run.config.skills().addressed_by_path();
     output.note(
         "demo: the model's replies are scripted; the skills, the tools and their results are real",
     );

@@ -7,13 +7,13 @@ use std::path::{Path, PathBuf};
 use crate::cli::folder_trust::FolderFile;
 use crate::cli::options::{CommonOptions, EnvFiles};
 use crate::cli::startup::Startup;
-use crate::dotenv::{self, DotenvProblem};
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::settings::{EnvFile, Settings};
 use crate::ui::Output;
-use crate::world::cancellation::Cancellation;
-use crate::world::files;
+use base::dotenv::{self, DotenvProblem};
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::settings::{EnvFile, Settings};
+use host::cancellation::Cancellation;
+use host::files;
 
 /// The settings from options and environment variables only.
 pub(super) fn settings_without_files(options: &CommonOptions, startup: &Startup) -> Settings {

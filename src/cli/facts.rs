@@ -8,13 +8,13 @@ use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::cli::stdin;
 use crate::config::ConfigNeeds;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::memory::fact::{Fact, IMPORTANT_TAG, has_tag};
-use crate::memory::facts::FactChange;
-use crate::memory::{AddedFact, Memory};
-use crate::settings::TRUST_FIX;
 use crate::ui::Output;
+use agent::memory::fact::{Fact, IMPORTANT_TAG, has_tag};
+use agent::memory::facts::FactChange;
+use agent::memory::{AddedFact, Memory};
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::settings::TRUST_FIX;
 
 /// The recorded source of facts added by this command.
 const SOURCE: &str = "command line";

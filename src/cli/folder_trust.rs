@@ -9,21 +9,19 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
-use crate::digest::sha256;
-use crate::dotenv::DotenvProblem;
-use crate::error::{Error, ErrorKind, Fault, Result};
-use crate::limits;
-use crate::settings::{EnvFile, FolderTrust, Settings};
-use crate::text::one_line;
 use crate::ui::Output;
-use crate::world::cancellation::Cancellation;
-use crate::world::confined::identity;
-use crate::world::files::{
-    OtherWriter, effective_user, open_regular, write_new, writer_beside_user,
-};
-use crate::world::git_index;
-use crate::world::process::is_in_script;
-use crate::world::terminal;
+use base::digest::sha256;
+use base::dotenv::DotenvProblem;
+use base::error::{Error, ErrorKind, Fault, Result};
+use base::limits;
+use base::settings::{EnvFile, FolderTrust, Settings};
+use base::text::one_line;
+use host::cancellation::Cancellation;
+use host::confined::identity;
+use host::files::{OtherWriter, effective_user, open_regular, write_new, writer_beside_user};
+use host::git_index;
+use host::process::is_in_script;
+use host::terminal;
 
 /// Records that the user accepts the file, and prints what it sets.
 pub(super) fn run(

@@ -3,13 +3,13 @@
 use std::ffi::OsString;
 
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::settings;
-use crate::skills::FolderOrigin;
-use crate::skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
-use crate::text::{self, shell_quoted};
 use crate::ui::Output;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::settings;
+use base::text::{self, shell_quoted};
+use skills::FolderOrigin;
+use skills::{Catalogue, FolderSummary, Problem, Rule, Severity, Skills};
 
 /// The hint for a lock file that a newer version has written.
 pub(super) const NEWER_LOCK_FILE_HINT: &str = "use that version of skills-runner, bring back an older lock file from version control, or name other skills folders with --skills";

@@ -4,8 +4,8 @@ use std::fmt::Write as _;
 
 use crate::cli::commands::{COMMANDS, CommandRow};
 use crate::cli::option_table::{Effect, OPTIONS, OptionRow};
-use crate::limits;
-use crate::settings::{SETTINGS, Setting};
+use base::limits;
+use base::settings::{SETTINGS, Setting};
 
 /// The version line.
 pub(crate) const VERSION: &str = concat!("skills-runner ", env!("CARGO_PKG_VERSION"), "\n");
@@ -152,8 +152,8 @@ pub(crate) fn wrap(text: &str, room: usize) -> Vec<&str> {
     let mut lines = Vec::new();
     let (mut start, mut end, mut width) = (0, 0, 0);
     for word in text.split_inclusive(' ') {
-        let more = crate::text::columns(word);
-        if width > 0 && width + crate::text::columns(word.trim_end()) > room {
+        let more = base::text::columns(word);
+        if width > 0 && width + base::text::columns(word.trim_end()) > room {
             lines.push(text[start..end].trim_end());
             (start, width) = (end, 0);
         }

@@ -6,7 +6,6 @@ use std::io;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::address::Address;
 use crate::cli::doctor;
 use crate::cli::env_files::settings_without_files;
 use crate::cli::model_lookup::typable_names;
@@ -14,18 +13,19 @@ use crate::cli::options::{CommonOptions, InitCommand};
 use crate::cli::startup::Startup;
 use crate::cli::stdin;
 use crate::config::{Config, ConfigNeeds, ollama_address};
-use crate::dotenv;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::model::http::{EndpointQuery, ListedModel, ModelListing, query_briefly};
-use crate::settings::{
+use crate::ui::Output;
+use base::address::Address;
+use base::dotenv;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::settings::{
     LLM_API_BASE_URL, LLM_API_KEY, LLM_API_KEY_FILE, LLM_MODEL_NAME, OLLAMA_HOST, OPENAI_API_KEY,
     OPENAI_BASE_URL, OPENAI_MODEL, Settings,
 };
-use crate::ui::Output;
-use crate::world::cancellation::Cancellation;
-use crate::world::files;
-use crate::world::terminal;
+use chat_api::http::{EndpointQuery, ListedModel, ModelListing, query_briefly};
+use host::cancellation::Cancellation;
+use host::files;
+use host::terminal;
 
 /// The address to which a key in `OPENAI_API_KEY` belongs.
 const OPENAI: &str = "https://api.openai.com/v1";

@@ -5,14 +5,14 @@ use std::path::Path;
 
 use crate::cli::model_lookup::typable_names;
 use crate::config::{ConfigProblem, EndpointWithoutModel, SettingLine};
-use crate::error::{Error, ErrorKind, Fault};
-use crate::event::EventSink;
-use crate::limits;
-use crate::model::Endpoint;
-use crate::model::http::{ListedModel, ModelListing, query_briefly};
-use crate::settings::LLM_MODEL_NAME;
-use crate::text::{counted, shell_quoted};
-use crate::world::cancellation::Cancellation;
+use base::error::{Error, ErrorKind, Fault};
+use base::event::EventSink;
+use base::limits;
+use base::settings::LLM_MODEL_NAME;
+use base::text::{counted, shell_quoted};
+use chat_api::Endpoint;
+use chat_api::http::{ListedModel, ModelListing, query_briefly};
+use host::cancellation::Cancellation;
 
 /// How a model was chosen that no setting names.
 pub(super) const ONLY_MODEL: &str = "the only one that Ollama has";

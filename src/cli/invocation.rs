@@ -3,14 +3,14 @@
 
 use crate::cli::run::Run;
 use crate::cli::values::usage;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::message::InvokedSkill;
-use crate::settings::TRUST_FIX;
-use crate::skills::{Catalogue, SkillSummary};
-use crate::text;
-use crate::tools::Tools;
 use crate::ui::Output;
+use agent::tools::Tools;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::message::InvokedSkill;
+use base::settings::TRUST_FIX;
+use base::text;
+use skills::{Catalogue, SkillSummary};
 
 /// A command of a conversation, which has precedence over a skill of the same name.
 pub(super) struct ReservedName {

@@ -5,10 +5,10 @@ use crate::cli::options::{CommonOptions, McpOptions};
 use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
-use crate::error::Result;
 use crate::mcp;
-use crate::tools::ToolContext;
 use crate::ui::Output;
+use agent::tools::ToolContext;
+use base::error::Result;
 
 /// Serves until standard input ends.
 pub(super) fn run(

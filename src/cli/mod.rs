@@ -2,10 +2,10 @@
 
 use crate::cli::options::{AskOptions, Command, CommandLine};
 use crate::cli::values::usage;
-use crate::error::{Error, ErrorKind, Result};
 use crate::ui::input::{StdinKind, StdinReader};
 use crate::ui::{Format, Output, Verbosity, print_standalone};
-use crate::world::signal::Signal;
+use base::error::{Error, ErrorKind, Result};
+use host::signal::Signal;
 
 pub(crate) mod args;
 mod attach;

@@ -8,20 +8,20 @@ use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
 use crate::config::{ConfigNeeds, configuration_error};
-use crate::conversation::meter::TokenMeter;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
-use crate::limits;
-use crate::model::Model;
-use crate::model::http::{ReportedModel, query_briefly};
-use crate::model::{Endpoint, ToolCalling};
-use crate::skills::Catalogue;
-use crate::skills::python::Interpreter;
-use crate::system_prompt::{self, PromptParts, SystemPromptOverride};
-use crate::text::group_digits;
-use crate::tools::Tools;
 use crate::ui::Output;
-use crate::world::files;
+use agent::conversation::meter::TokenMeter;
+use agent::system_prompt::{self, PromptParts, SystemPromptOverride};
+use agent::tools::Tools;
+use base::error::{Error, ErrorKind, Result};
+use base::event::Event;
+use base::limits;
+use base::text::group_digits;
+use chat_api::Model;
+use chat_api::http::{ReportedModel, query_briefly};
+use chat_api::{Endpoint, ToolCalling};
+use host::files;
+use skills::Catalogue;
+use skills::python::Interpreter;
 
 /// Writes the start record to the log and to JSON lines output.
 pub(super) fn record_start(catalogue: &Catalogue, output: &mut Output) {

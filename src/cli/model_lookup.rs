@@ -1,13 +1,13 @@
 //! Checks whether the endpoint lists the configured model, with messages that `doctor` and
 //! conversations share.
 
-use crate::error::Result;
-use crate::event::EventSink;
-use crate::limits;
-use crate::model::Endpoint;
-use crate::model::http::{EndpointQuery, ListedModel, ModelListing, ServerKind, find_model};
-use crate::text;
-use crate::world::cancellation::Cancellation;
+use base::error::Result;
+use base::event::EventSink;
+use base::limits;
+use base::text;
+use chat_api::Endpoint;
+use chat_api::http::{EndpointQuery, ListedModel, ModelListing, ServerKind, find_model};
+use host::cancellation::Cancellation;
 
 /// A model that the endpoint does not list.
 #[derive(Debug)]
@@ -33,7 +33,7 @@ pub(super) enum ModelLookup {
     /// The endpoint did not return its list, for this reason.
     Silent(String),
     /// The credentials were refused.
-    Refused(crate::error::Error),
+    Refused(base::error::Error),
 }
 
 /// Requests the list of models. An error means that there is no connection or that the run

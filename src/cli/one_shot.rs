@@ -1,6 +1,5 @@
 //! One-shot runs: one question, one answer.
 
-use crate::agent::{self, TurnLimits, TurnOutcome};
 use crate::cli::attach::Attachments;
 use crate::cli::invocation;
 use crate::cli::model_lookup::{ModelLookup, look_up_model};
@@ -10,16 +9,17 @@ use crate::cli::session_handle::{self, SessionHandle};
 use crate::cli::startup::Startup;
 use crate::cli::stdin;
 use crate::cli::values::usage;
-use crate::conversation::Conversation;
-use crate::error::{Error, ErrorKind, FailedPart, Result};
-use crate::event::{Event, RunStats};
-use crate::limits;
-use crate::message::{InvokedSkill, UserMessage};
-use crate::model::http::HttpModel;
-use crate::model::{CallForms, FinishReason, Model, ModelRequest};
-use crate::tools::Tools;
 use crate::ui::Output;
 use crate::ui::input::{StdinKind, StdinReader};
+use agent::conversation::Conversation;
+use agent::tools::Tools;
+use agent::turn::{self, TurnLimits, TurnOutcome};
+use base::error::{Error, ErrorKind, FailedPart, Result};
+use base::event::{Event, RunStats};
+use base::limits;
+use base::message::{InvokedSkill, UserMessage};
+use chat_api::http::HttpModel;
+use chat_api::{CallForms, FinishReason, Model, ModelRequest};
 
 /// Whether to start a conversation: there is no prompt, and standard input is a terminal.
 pub(super) fn is_conversation(ask: &AskOptions, options: &CommonOptions) -> bool {
@@ -139,7 +139,7 @@ pub(super) fn run_turn(
     output: &mut Output,
 ) -> Result<()> {
     let mut partial_answer = String::new();
-    let turn = agent::run_turn(conversation, model, tools, limits, stats, &mut |event| {
+    let turn = turn::run_turn(conversation, model, tools, limits, stats, &mut |event| {
         observe(&event, output);
         match event {
             Event::Text(text) => partial_answer.push_str(text),

@@ -7,11 +7,11 @@ use crate::cli::options::{
     SkillsCommand, ToolOptions,
 };
 use crate::cli::values::{TypedOption, usage};
-use crate::error::Result;
-use crate::limits;
-use crate::session::check_name;
-use crate::settings;
 use crate::ui::{FORMATS, Format, Verbosity};
+use agent::session::check_name;
+use base::error::Result;
+use base::limits;
+use base::settings;
 
 /// A row of the table of options.
 #[derive(Debug)]

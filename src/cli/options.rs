@@ -2,8 +2,8 @@
 
 use std::ffi::OsString;
 
-use crate::limits;
 use crate::ui::{Format, Verbosity};
+use base::limits;
 
 /// A parsed command line.
 #[derive(Debug)]

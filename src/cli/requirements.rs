@@ -4,14 +4,14 @@
 
 use crate::cli::options::Requirements;
 use crate::cli::run::Run;
-use crate::conversation::Conversation;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Actions;
-use crate::limits;
-use crate::message::Message;
-use crate::skills::python::Interpreter;
-use crate::text::{self, one_line_name};
-use crate::tools::Tools;
+use agent::conversation::Conversation;
+use agent::tools::Tools;
+use base::error::{Error, ErrorKind, Result};
+use base::event::Actions;
+use base::limits;
+use base::message::Message;
+use base::text::{self, one_line_name};
+use skills::python::Interpreter;
 
 impl Run {
     /// Returns an error if no answer can meet the requirements.

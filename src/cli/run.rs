@@ -7,23 +7,23 @@ use std::path::{Path, PathBuf};
 use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-use crate::agent::TurnLimits;
 use crate::cli::env_files::{read_settings, report_skipped_lines, settings_without_files};
 use crate::cli::options::{CommonOptions, Requirements, ToolOptions};
 use crate::cli::startup::Startup;
 use crate::config::{Config, ConfigNeeds};
-use crate::error::{Fault, Result};
-use crate::memory::Memory;
-use crate::model::http::ReportedModel;
-use crate::settings::{Settings, misspelled};
-use crate::skills::Skills;
-use crate::skills::SkillsFolder;
-use crate::system_prompt::SystemPromptOverride;
-use crate::text;
-use crate::tools::{CallHistory, Consent, ToolContext};
 use crate::ui::{Output, RunEnvironment};
-use crate::world::cancellation::Cancellation;
-use crate::world::random;
+use agent::memory::Memory;
+use agent::system_prompt::SystemPromptOverride;
+use agent::tools::{CallHistory, Consent, ToolContext};
+use agent::turn::TurnLimits;
+use base::error::{Fault, Result};
+use base::settings::{Settings, misspelled};
+use base::text;
+use chat_api::http::ReportedModel;
+use host::cancellation::Cancellation;
+use host::random;
+use skills::Skills;
+use skills::SkillsFolder;
 
 /// A configured run: the parts that commands share.
 #[derive(Debug)]
@@ -130,7 +130,7 @@ impl Run {
         }
         let has_named_folders = config.skills_folders.iter().any(SkillsFolder::is_named);
         let search = startup.variable("PATH").map(OsString::as_os_str);
-        let mut skills = Skills::from_config(&config).started_as(&startup.program, search);
+        let mut skills = config.skills().started_as(&startup.program, search);
         if !has_named_folders && let Some(program) = (startup.program_path)() {
             skills = skills.with_installed(&program);
         }
@@ -207,7 +207,7 @@ impl Run {
             source: &self.conversation_name,
             window: self.window(),
             history: Rc::clone(&self.call_history),
-            ..ToolContext::new(&self.config, &self.skills, &self.cancellation)
+            ..self.config.tool_context(&self.skills, &self.cancellation)
         }
     }
 
@@ -259,11 +259,11 @@ mod tests {
 
     use super::*;
     use crate::cli::args::{Invocation, parse};
-    use crate::model::http::{EndpointQuery, HttpModel};
     use crate::ui::TerminalFeatures;
     use crate::ui::{Format, Verbosity};
-    use crate::world::scratch::Scratch;
-    use crate::world::signal::Interrupt;
+    use chat_api::http::{EndpointQuery, HttpModel};
+    use host::scratch::Scratch;
+    use host::signal::Interrupt;
 
     /// No `Debug` output contains a secret setting.
     #[test]

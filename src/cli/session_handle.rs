@@ -6,14 +6,14 @@ use std::time::SystemTime;
 use crate::cli::options::{AskOptions, SessionChoice};
 use crate::cli::run::Run;
 use crate::config::Config;
-use crate::conversation::{Conversation, ConversationState, SavedConversation};
-use crate::error::{Error, ErrorKind, Result};
-use crate::message::Message;
-use crate::model::Model;
-use crate::model::ToolCalling;
-use crate::session::{RestoredSession, SavedAs, Session, SessionHeader, Sessions, format_age};
-use crate::text::counted;
 use crate::ui::Output;
+use agent::conversation::{Conversation, ConversationState, SavedConversation};
+use agent::session::{RestoredSession, SavedAs, Session, SessionHeader, Sessions, format_age};
+use base::error::{Error, ErrorKind, Result};
+use base::message::Message;
+use base::text::counted;
+use chat_api::Model;
+use chat_api::ToolCalling;
 
 /// The conversation of a run and the session that saves it.
 #[derive(Debug)]

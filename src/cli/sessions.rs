@@ -9,15 +9,15 @@ use crate::cli::run::Run;
 use crate::cli::session_handle::sessions_folder;
 use crate::cli::startup::Startup;
 use crate::config::ConfigNeeds;
-use crate::conversation::meter::TokenMeter;
-use crate::error::Result;
-use crate::limits;
-use crate::message::Message;
-use crate::secret::Secrets;
-use crate::session::{RestoredSession, SessionFile, Sessions, format_age, message_value};
-use crate::text::{counted, one_line, shortened};
 use crate::ui::Output;
-use crate::world::clock::timestamp;
+use agent::conversation::meter::TokenMeter;
+use agent::session::{RestoredSession, SessionFile, Sessions, format_age, message_value};
+use base::error::Result;
+use base::limits;
+use base::message::Message;
+use base::secret::Secrets;
+use base::text::{counted, one_line, shortened};
+use host::clock::timestamp;
 
 /// Runs the subcommand.
 pub(super) fn run(

@@ -4,10 +4,10 @@ use std::ffi::OsString;
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::secret::HiddenValues;
 use crate::ui::TerminalFeatures;
-use crate::world::hardening::IsSecret;
-use crate::world::signal::Interrupt;
+use base::secret::HiddenValues;
+use host::hardening::IsSecret;
+use host::signal::Interrupt;
 
 /// The environment that the program was started in.
 pub struct Startup {

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use crate::cli::values::usage;
-use crate::error::Result;
 use crate::ui::input::{StdinReader, WholeInput};
-use crate::world::cancellation::Cancellation;
+use base::error::Result;
+use host::cancellation::Cancellation;
 
 /// Reads standard input to its end; `None`: its first byte did not arrive in time.
 pub(super) fn read_bytes(

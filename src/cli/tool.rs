@@ -11,14 +11,14 @@ use crate::cli::startup::Startup;
 use crate::cli::stdin;
 use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
-use crate::error::Result;
-use crate::event::{Event, RunStats};
-use crate::limits;
-use crate::text::shell_quoted;
-use crate::tool::{ToolCall, ToolResult, parse_arguments};
-use crate::tools::{self, Tools};
 use crate::ui::Output;
-use crate::world::cancellation::StopReason;
+use agent::tools::{self, Tools};
+use base::error::Result;
+use base::event::{Event, RunStats};
+use base::limits;
+use base::text::shell_quoted;
+use base::tool::{ToolCall, ToolResult, parse_arguments};
+use host::cancellation::StopReason;
 
 /// Runs the tool and prints its result. The status is 0, or 1 for a failed result, which is
 /// printed too.

@@ -4,9 +4,9 @@ use std::ffi::OsString;
 use std::fmt::Display;
 use std::str::FromStr;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::text;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text;
 
 /// An option and its value, which is empty for an option without one.
 #[derive(Debug)]

@@ -9,13 +9,13 @@ use serde_json::{Map, Value};
 
 use crate::config::trust::Credential;
 use crate::config::{ConfigReader, proxy};
-use crate::dotenv::Variable;
-use crate::error::Fault;
-use crate::limits;
-use crate::secret::{Secret, Secrets};
-use crate::settings::{self, NO_KEY, Settings, ValueSource};
-use crate::text::shell_quoted;
-use crate::world::files;
+use base::dotenv::Variable;
+use base::error::Fault;
+use base::limits;
+use base::secret::{Secret, Secrets};
+use base::settings::{self, NO_KEY, Settings, ValueSource};
+use base::text::shell_quoted;
+use host::files;
 
 /// The credentials that are sent with every request.
 pub(super) struct Credentials {

@@ -2,14 +2,14 @@
 
 use std::iter;
 
-use crate::address::Address;
 use crate::config::trust::EndpointRoute;
 use crate::config::{Config, ConfigProblem, ConfigReader, ollama_host};
-use crate::error::{Error, ErrorKind, Fault, Result};
-use crate::limits;
-use crate::model::{Endpoint, EndpointSources, ToolCalling};
-use crate::secret::Secrets;
-use crate::settings::{self, ValueSource};
+use base::address::Address;
+use base::error::{Error, ErrorKind, Fault, Result};
+use base::limits;
+use base::secret::Secrets;
+use base::settings::{self, ValueSource};
+use chat_api::{Endpoint, EndpointSources, ToolCalling};
 
 /// The name of a model and where it was set.
 #[derive(Clone, Debug)]

@@ -3,9 +3,9 @@
 use serde_json::{Map, Value};
 
 use crate::config::ConfigReader;
-use crate::error::Fault;
-use crate::secret::Secret;
-use crate::settings::{self, ValueSource};
+use base::error::Fault;
+use base::secret::Secret;
+use base::settings::{self, ValueSource};
 
 /// Fields that the user cannot add, and how they are set instead.
 const RESERVED_FIELDS: [(&str, &str); 4] = [

@@ -4,8 +4,8 @@
 use std::fmt;
 
 use crate::config::{ConfigProblem, ConfigReader};
-use crate::error::{Error, ErrorKind, Fault};
-use crate::settings::{self, EnvFile, FolderRule, TRUST_FIX};
+use base::error::{Error, ErrorKind, Fault};
+use base::settings::{self, EnvFile, FolderRule, TRUST_FIX};
 
 /// A line that sets a variable in a shell or in `.env`.
 #[derive(Clone, Debug, PartialEq, Eq)]

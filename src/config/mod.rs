@@ -9,18 +9,18 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::{Fault, Result};
-use crate::limits;
-use crate::memory::Storage;
-use crate::model::Endpoint;
-use crate::secret::Secrets;
-use crate::settings::{self, Settings, TRUST_FIX, ValueSource};
-use crate::skills::python::PythonChoice;
-use crate::skills::{ScriptSettings, Skills, SkillsFolder};
-use crate::tools::ToolContext;
-use crate::world::cancellation::Cancellation;
-use crate::world::confined::identity;
-use crate::world::files::{find_program, split_path_list};
+use agent::memory::Storage;
+use agent::tools::ToolContext;
+use base::error::{Fault, Result};
+use base::limits;
+use base::secret::Secrets;
+use base::settings::{self, Settings, TRUST_FIX, ValueSource};
+use chat_api::Endpoint;
+use host::cancellation::Cancellation;
+use host::confined::identity;
+use host::files::{find_program, split_path_list};
+use skills::python::PythonChoice;
+use skills::{ScriptSettings, Skills, SkillsFolder};
 
 mod credentials;
 mod endpoint;
@@ -37,6 +37,7 @@ mod trust;
 
 pub(crate) use endpoint::EndpointWithoutModel;
 pub(crate) use missing::{SettingLine, configuration_error};
+pub(crate) use network::network_for_download;
 pub(crate) use ollama_host::ollama_address;
 
 /// The configuration of a run.
@@ -334,26 +335,24 @@ impl ConfigReader<'_> {
     }
 }
 
-impl Skills {
-    /// The skills of a configuration. Links to the home, or to a folder above the home or
-    /// the working folder, are refused.
-    pub fn from_config(config: &Config) -> Skills {
-        Skills::of_folders(&config.skills_folders, &config.scripts, config.has_folder_endpoint)
+impl Config {
+    /// Its skills. Links to the home, or to a folder above the home or the working folder, are
+    /// refused.
+    pub fn skills(&self) -> Skills {
+        Skills::of_folders(&self.skills_folders, &self.scripts, self.has_folder_endpoint)
     }
-}
 
-impl<'w> ToolContext<'w> {
-    /// Creates the context of a configuration: scripts run without consent, no conversation.
-    pub fn new(
-        config: &'w Config,
+    /// The context of its tools: scripts run without consent, no conversation.
+    pub fn tool_context<'w>(
+        &'w self,
         skills: &'w Skills,
         cancellation: &'w Cancellation,
     ) -> ToolContext<'w> {
         ToolContext {
-            scripts: Some(&config.scripts),
-            vision: config.vision,
-            window: config.context_window,
-            ..ToolContext::of_parts(skills, &config.storage, &config.secrets, cancellation)
+            scripts: Some(&self.scripts),
+            vision: self.vision,
+            window: self.context_window,
+            ..ToolContext::of_parts(skills, &self.storage, &self.secrets, cancellation)
         }
     }
 }

@@ -6,40 +6,38 @@
 
 use std::path::Path;
 
-use crate::address::Address;
 use crate::config::trust::EndpointRoute;
-use crate::config::{ConfigReader, configuration_error, no_proxy};
-use crate::error::{Fault, Result};
-use crate::limits;
-use crate::model::{CertificateFile, Network, Proxy};
-use crate::settings::{self, Settings, ValueSource};
-use crate::world::files;
+use crate::config::{ConfigReader, configuration_error, no_proxy, proxy};
+use base::address::Address;
+use base::error::{Fault, Result};
+use base::limits;
+use base::settings::{self, Settings, ValueSource};
+use chat_api::{CertificateFile, Network, Proxy};
+use host::files;
 
 /// The first line of each certificate in a file.
 const CERTIFICATE_START: &[u8] = b"-----BEGIN CERTIFICATE-----";
 
-impl Network {
-    /// The network settings for a download from this address. `./.env`, whose author may not be
-    /// the user, must not choose the route: it could replace what is downloaded.
-    pub(crate) fn for_download(
-        settings: &Settings,
-        user_folder: &Path,
-        address: &Address,
-    ) -> Result<Network> {
-        let mut reader = ConfigReader::new(settings, user_folder);
-        let (network, routes) = reader.network(address);
-        for EndpointRoute { description: way, source, .. } in routes {
-            if source.is_untrusted() {
-                reader.report(Fault::new(
-                    format!("nothing is downloaded {way}, which only {} sets", source.origin),
-                    format!("set {} in the environment or in your own .env", source.name),
-                ));
-            }
+/// The network settings for a download from this address. `./.env`, whose author may not be
+/// the user, must not choose the route: it could replace what is downloaded.
+pub(crate) fn network_for_download(
+    settings: &Settings,
+    user_folder: &Path,
+    address: &Address,
+) -> Result<Network> {
+    let mut reader = ConfigReader::new(settings, user_folder);
+    let (network, routes) = reader.network(address);
+    for EndpointRoute { description: way, source, .. } in routes {
+        if source.is_untrusted() {
+            reader.report(Fault::new(
+                format!("nothing is downloaded {way}, which only {} sets", source.origin),
+                format!("set {} in the environment or in your own .env", source.name),
+            ));
         }
-        match reader.problems.as_slice() {
-            [] => Ok(network),
-            problems => Err(configuration_error(problems, &[])),
-        }
+    }
+    match reader.problems.as_slice() {
+        [] => Ok(network),
+        problems => Err(configuration_error(problems, &[])),
     }
 }
 
@@ -90,7 +88,7 @@ impl ConfigReader<'_> {
         if exceptions.is_some_and(|(list, _)| no_proxy::covers(&list, address)) {
             return Err(settings::NO_PROXY);
         }
-        Proxy::parse(&text).map(|proxy| (proxy, source.clone())).map_err(|cause| {
+        proxy::parse(&text).map(|proxy| (proxy, source.clone())).map_err(|cause| {
             self.report(Fault::without_fix(format!("{source} is not a valid proxy: {cause}")));
             "it is not valid"
         })

@@ -8,7 +8,7 @@
 
 use std::net::{IpAddr, Ipv6Addr};
 
-use crate::address::Address;
+use base::address::Address;
 
 /// Whether an entry of the list matches this address.
 pub(super) fn covers(list: &str, address: &Address) -> bool {

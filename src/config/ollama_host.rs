@@ -2,7 +2,7 @@
 
 use std::net::Ipv6Addr;
 
-use crate::model::http::OLLAMA_PORT;
+use chat_api::http::OLLAMA_PORT;
 
 /// Ollama's own service, which is reached with https.
 const OLLAMA_SERVICE: &str = "ollama.com";
@@ -48,7 +48,7 @@ fn split_authority(authority: &str) -> (&str, &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::address::Address;
+    use base::address::Address;
 
     #[test]
     fn every_form_that_ollama_reads_becomes_an_address() {

@@ -4,10 +4,10 @@
 use std::path::PathBuf;
 
 use crate::config::ConfigReader;
-use crate::memory::Storage;
-use crate::settings;
-use crate::skills::{FolderOrigin, SandboxConfig, SkillsFolder};
-use crate::world::confined::identity;
+use agent::memory::Storage;
+use base::settings;
+use host::confined::identity;
+use skills::{FolderOrigin, SandboxConfig, SkillsFolder};
 
 /// Skills folders of a project, relative to the working folder.
 const IN_WORKING_FOLDER: [&str; 3] = ["skills", ".agents/skills", ".claude/skills"];

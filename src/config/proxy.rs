@@ -7,40 +7,37 @@ use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use percent_encoding::percent_decode_str;
 
-use crate::address::Authority;
-use crate::limits;
-use crate::model::{Proxy, ProxyScheme};
-use crate::secret::Secret;
+use base::address::Authority;
+use base::limits;
+use base::secret::Secret;
+use chat_api::{Proxy, ProxyScheme};
 
 /// The default port, as in curl.
 const DEFAULT_PORT: u16 = 1080; // not a limit
 
-impl Proxy {
-    /// Parses `[scheme://][user[:password]@]host[:port][/]`. The error is a sentence
-    /// about the address (`it …`).
-    pub(super) fn parse(text: &str) -> Result<Proxy, String> {
-        if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
-            return Err("it contains white space or a control character".into());
-        }
-        let (scheme, rest) = match text.split_once("://") {
-            Some((scheme, rest)) => (parse_scheme(scheme)?, rest),
-            None => (ProxyScheme::Http, text),
-        };
-        let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
-        if !matches!(path, "" | "/") {
-            return Err(
-                "text follows its host and port (in a password, / ? # are written %2F %3F %23)"
-                    .into(),
-            );
-        }
-        let (login, host) = match authority.rsplit_once('@') {
-            Some((login, host)) => (parse_login(login, scheme)?, host),
-            None => (None, authority),
-        };
-        let authority = Authority::parse(host)?;
-        let port = authority.port.unwrap_or(DEFAULT_PORT);
-        Ok(Proxy { scheme, host: authority.host, port, login })
+/// Parses `[scheme://][user[:password]@]host[:port][/]`. The error is a sentence
+/// about the address (`it …`).
+pub(super) fn parse(text: &str) -> Result<Proxy, String> {
+    if text.chars().any(|c| c.is_control() || c.is_whitespace()) {
+        return Err("it contains white space or a control character".into());
     }
+    let (scheme, rest) = match text.split_once("://") {
+        Some((scheme, rest)) => (parse_scheme(scheme)?, rest),
+        None => (ProxyScheme::Http, text),
+    };
+    let (authority, path) = rest.split_at(rest.find(['/', '?', '#']).unwrap_or(rest.len()));
+    if !matches!(path, "" | "/") {
+        return Err(
+            "text follows its host and port (in a password, / ? # are written %2F %3F %23)".into(),
+        );
+    }
+    let (login, host) = match authority.rsplit_once('@') {
+        Some((login, host)) => (parse_login(login, scheme)?, host),
+        None => (None, authority),
+    };
+    let authority = Authority::parse(host)?;
+    let port = authority.port.unwrap_or(DEFAULT_PORT);
+    Ok(Proxy { scheme, host: authority.host, port, login })
 }
 
 /// Returns the secrets in a proxy's address, even if it is invalid: percent-encoded, decoded,
@@ -129,7 +126,7 @@ mod tests {
             ("http://:p@h:1", "http://h:1", ":p"),
         ];
         for (text, shown, login) in table {
-            let proxy = Proxy::parse(text).unwrap();
+            let proxy = parse(text).unwrap();
             assert_eq!(proxy.to_string(), shown, "{text}");
             assert_eq!(format!("{proxy:?}"), shown);
             let found = proxy.login.map(|(user, password)| {
@@ -173,7 +170,7 @@ mod tests {
             (long.as_str(), "255 bytes"),
         ];
         for (text, reason) in table {
-            let cause = Proxy::parse(text).unwrap_err();
+            let cause = parse(text).unwrap_err();
             assert!(cause.contains(reason), "{text}: {cause}");
             assert!(!cause.contains("letmein"), "{text}: {cause}");
         }

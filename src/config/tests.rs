@@ -6,10 +6,10 @@ use std::path::Path;
 use serde_json::Value;
 
 use super::*;
-use crate::model::CertificateFile;
-use crate::secret::Secret;
-use crate::settings::{EnvFile, FolderTrust};
-use crate::world::scratch::Scratch;
+use base::secret::Secret;
+use base::settings::{EnvFile, FolderTrust};
+use chat_api::CertificateFile;
+use host::scratch::Scratch;
 
 const ENDPOINT: &str = "LLM_API_BASE_URL=https://api.example/v1\nLLM_MODEL_NAME=m\nLLM_API_KEY=k\n";
 

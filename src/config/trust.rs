@@ -9,10 +9,10 @@ use std::fs::Metadata;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Component, Path, PathBuf};
 
-use crate::address::Address;
 use crate::config::{Config, ConfigReader};
-use crate::error::Fault;
-use crate::settings::{self, FolderRule, SETTINGS, Settings, TRUST_FIX, ValueSource};
+use base::address::Address;
+use base::error::Fault;
+use base::settings::{self, FolderRule, SETTINGS, Settings, TRUST_FIX, ValueSource};
 
 /// A setting that decides where data goes: the address, the proxy, or the certificates.
 pub(super) struct EndpointRoute {

@@ -14,12 +14,12 @@ use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{Id, RpcError};
 use super::running::RunningCall;
 use super::skill_tools;
-use crate::error::Result;
-use crate::event::{Actions, Event};
-use crate::limits;
-use crate::text;
-use crate::tool::{ToolCall, ToolResult};
-use crate::tools::{self, ToolContext, Tools};
+use agent::tools::{self, ToolContext, Tools};
+use base::error::Result;
+use base::event::{Actions, Event};
+use base::limits;
+use base::text;
+use base::tool::{ToolCall, ToolResult};
 
 /// Queued call of a tool.
 pub(super) struct PendingCall {

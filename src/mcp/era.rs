@@ -8,8 +8,8 @@ use serde_json::value::RawValue;
 use serde_json::{Map, Value, json};
 
 use super::rpc::{Id, RpcError, RpcRequest};
-use crate::limits;
-use crate::text;
+use base::limits;
+use base::text;
 
 /// Versions that start with `initialize`, the newest first.
 pub(super) const LEGACY: [&str; 4] = ["2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05"];

@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::McpServer;
-use crate::tool::Effects;
-use crate::tools::{self, BUILTIN_TOOLS, Tool};
+use agent::tools::{self, BUILTIN_TOOLS, Tool};
+use base::tool::Effects;
 
 /// Returns the tools that clients can call.
 pub(super) fn offered_tools<'t>(

@@ -7,10 +7,10 @@ use super::McpServer;
 use super::era::{LEGACY, MODERN, RpcResult, implementation};
 use super::exposed_tools;
 use super::request_context::{HandlerResult, RequestContext};
-use crate::limits;
-use crate::memory::Memory;
-use crate::system_prompt;
-use crate::tools::Tool;
+use agent::memory::Memory;
+use agent::system_prompt;
+use agent::tools::Tool;
+use base::limits;
 
 fn capabilities() -> Value {
     json!({

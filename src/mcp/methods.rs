@@ -5,8 +5,8 @@ use super::era::{Era, RequestMeta};
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{METHOD_NOT_FOUND, RpcError, RpcRequest};
 use super::{calls, lifecycle, prompts, resources, skills};
-use crate::limits;
-use crate::text;
+use base::limits;
+use base::text;
 
 /// Handler of a method.
 enum Handler {

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use crate::media;
+use base::media;
 
 /// MIME types by lowercase file name extension.
 const EXTENSIONS: [(&str, &str); 33] = [

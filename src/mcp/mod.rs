@@ -17,15 +17,15 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::RunStats;
-use crate::limits;
-use crate::skills::Catalogue;
-use crate::text;
-use crate::tools::ToolContext;
 use crate::ui::Output;
 use crate::ui::input::{LinePiece, StdinKind, StdinReader};
-use crate::world::event_source::EventSource;
+use ::skills::Catalogue;
+use agent::tools::ToolContext;
+use base::error::{Error, ErrorKind, Result};
+use base::event::RunStats;
+use base::limits;
+use base::text;
+use host::event_source::EventSource;
 
 mod calls;
 mod era;

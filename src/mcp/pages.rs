@@ -13,7 +13,7 @@ use serde_json::value::RawValue;
 use super::era::RpcResult;
 use super::request_context::RequestContext;
 use super::rpc::RpcError;
-use crate::limits;
+use base::limits;
 
 /// The requested page of a list.
 #[derive(Debug)]

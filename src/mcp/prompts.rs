@@ -11,10 +11,10 @@ use super::era::RpcResult;
 use super::pages::ResultPage;
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::RpcError;
-use crate::limits;
-use crate::skills::SkillSummary;
-use crate::tool::parse_arguments;
-use crate::tools::{Arguments, Tools};
+use agent::tools::{Arguments, Tools};
+use base::limits;
+use base::tool::parse_arguments;
+use skills::SkillSummary;
 
 /// The arguments of a prompt. An unknown one is an error: it would be lost silently.
 #[derive(Deserialize)]

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::McpServer;
 use super::uri::{self, ResourceUri};
-use crate::limits;
-use crate::skills::{Catalogue, Skill, SkillSummary, is_valid_name};
-use crate::world::confined::{OpenError, PathTarget, WalkLimits};
+use base::limits;
+use host::confined::{OpenError, PathTarget, WalkLimits};
+use skills::{Catalogue, Skill, SkillSummary, is_valid_name};
 
 /// Name of the document in URIs, whatever its letter case on disk.
 pub(super) const DOCUMENT: &str = "SKILL.md";

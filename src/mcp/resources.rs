@@ -23,9 +23,9 @@ use super::pages::ResultPage;
 use super::published_skills::{self, OpenSkill, PublishedSkill, SECRET, published};
 use super::request_context::{HandlerResult, RequestContext};
 use super::rpc::{INVALID_PARAMS, RpcError};
-use crate::limits;
-use crate::text;
-use crate::world::confined::{self, OpenError, OpenFile, PathTarget};
+use base::limits;
+use base::text;
+use host::confined::{self, OpenError, OpenFile, PathTarget};
 
 /// Error code for a missing resource in versions up to 2025-11-25.
 const NOT_FOUND: i32 = -32_002; // not a limit

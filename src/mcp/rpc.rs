@@ -11,8 +11,8 @@ use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::Value;
 use serde_json::value::RawValue;
 
-use crate::limits;
-use crate::text;
+use base::limits;
+use base::text;
 
 /// Error code: the line is not a valid request.
 pub(super) const INVALID_REQUEST: i32 = -32_600; // not a limit

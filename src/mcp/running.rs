@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::time::Instant;
 
 use super::rpc::Id;
-use crate::limits;
+use base::limits;
 
 /// A running tool call.
 pub(super) struct RunningCall {

@@ -10,11 +10,11 @@ use super::McpServer;
 use super::exposed_tools::{self, tool_json};
 use super::prompts::arguments_description;
 use super::rpc::RpcError;
-use crate::limits;
-use crate::skills::{Catalogue, SkillSummary};
-use crate::text;
-use crate::tool::{Effects, ToolCall, parse_arguments};
-use crate::tools;
+use agent::tools;
+use base::limits;
+use base::text;
+use base::tool::{Effects, ToolCall, parse_arguments};
+use skills::{Catalogue, SkillSummary};
 
 /// Tool that reads a skill.
 const GET_SKILL: &str = "get_skill";

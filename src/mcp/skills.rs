@@ -16,12 +16,12 @@ use super::published_skills::{self, DOCUMENT, OpenSkill, PublishedSkill, SECRET,
 use super::request_context::{HandlerResult, RequestContext};
 use super::resources::{requested_uri, resource_error};
 use super::rpc::INVALID_PARAMS;
-use crate::digest::sha256;
-use crate::limits;
-use crate::secret::Secrets;
-use crate::skills::{frontmatter, is_valid_name, yaml};
-use crate::text;
-use crate::world::confined::{self, OpenError, OpenFile, PathTarget};
+use base::digest::sha256;
+use base::limits;
+use base::secret::Secrets;
+use base::text;
+use host::confined::{self, OpenError, OpenFile, PathTarget};
+use skills::{frontmatter, is_valid_name, yaml};
 
 /// Lists the entries of all skills in pages.
 pub(super) fn list(server: &McpServer<'_>, request: &RequestContext<'_, '_>) -> HandlerResult {

@@ -8,8 +8,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::skills::ScriptSettings;
-use crate::world::confined::{Identity, Root, identity, real_path};
+use crate::ScriptSettings;
+use host::confined::{Identity, Root, identity, real_path};
 
 /// The folders from which the forbidden folders are computed, if known.
 #[derive(Clone, Debug, Default)]

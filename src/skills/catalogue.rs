@@ -5,11 +5,11 @@ use std::borrow::Cow;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::skills::SkillsFolder;
-use crate::skills::names::is_qualified_name;
-use crate::skills::{Problem, Rule};
-use crate::text;
+use crate::SkillsFolder;
+use crate::names::is_qualified_name;
+use crate::{Problem, Rule};
+use base::limits;
+use base::text;
 
 /// The catalogue's entry for a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Catalogue {
     }
 
     /// A number for names, descriptions and errors of all offered skills.
-    pub(crate) fn digest(&self) -> u64 {
+    pub fn digest(&self) -> u64 {
         let mut hasher = DefaultHasher::new();
         for skill in self.skills.iter().filter(|skill| skill.is_offered) {
             (&skill.name, &skill.description, &skill.error).hash(&mut hasher);
@@ -188,7 +188,7 @@ impl Catalogue {
 
     /// The one usable skill whose name, or the name in its frontmatter, differs at most in letter
     /// case, `-`, `_` and blanks, and in what makes it a path: `skills/NAME/SKILL.md`.
-    pub(crate) fn find_meant(&self, name: &str) -> Option<&SkillSummary> {
+    pub fn find_meant(&self, name: &str) -> Option<&SkillSummary> {
         let plain = |name: &str| {
             let letters = name.trim().chars().map(|c| if matches!(c, '_' | ' ') { '-' } else { c });
             letters.flat_map(char::to_lowercase).collect::<String>()

@@ -7,19 +7,19 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::{Component, Path, PathBuf};
 
-use crate::limits;
-use crate::skills::catalogue::{Catalogue, FolderSummary, SkillSummary};
-use crate::skills::folder_problems as problems;
-use crate::skills::invocation;
-use crate::skills::lock_file::LockFiles;
-use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
-use crate::skills::metadata::{self, Metadata};
-use crate::skills::names::distinct_names;
-use crate::skills::search::{self, FolderContents};
-use crate::skills::skill::DOCUMENT_NAME;
-use crate::skills::{Problem, Rule, Skills};
-use crate::text;
-use crate::world::confined::{OpenError, OpenFile, identity};
+use crate::catalogue::{Catalogue, FolderSummary, SkillSummary};
+use crate::folder_problems as problems;
+use crate::invocation;
+use crate::lock_file::LockFiles;
+use crate::lookup::{Found, OpenFolders, OpenedFolder};
+use crate::metadata::{self, Metadata};
+use crate::names::distinct_names;
+use crate::search::{self, FolderContents};
+use crate::skill::DOCUMENT_NAME;
+use crate::{Problem, Rule, Skills};
+use base::limits;
+use base::text;
+use host::confined::{OpenError, OpenFile, identity};
 
 /// A skills folder.
 #[derive(Clone, Debug, PartialEq, Eq)]

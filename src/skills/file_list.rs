@@ -5,8 +5,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-use crate::limits;
-use crate::text::one_line_name;
+use base::limits;
+use base::text::one_line_name;
 
 /// Extensions of files that a document may name one by one.
 const NAMED_EXTENSIONS: [&str; 6] = ["js", "md", "mjs", "py", "sh", "ts"];
@@ -48,7 +48,7 @@ struct FileList {
 }
 
 /// Returns the list's lines for these paths of files, and whether any stands for several files.
-pub(crate) fn fold<'f>(files: impl Iterator<Item = &'f str>) -> (Vec<String>, bool) {
+pub fn fold<'f>(files: impl Iterator<Item = &'f str>) -> (Vec<String>, bool) {
     let entries = files.map(|file| {
         let extension = Path::new(file).extension().unwrap_or_default();
         let extension = extension.to_string_lossy().to_ascii_lowercase();

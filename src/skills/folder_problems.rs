@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::skills::FolderOrigin;
-use crate::skills::check::is_name;
-use crate::skills::skill::{DOCUMENT_NAME, is_document_name};
-use crate::skills::{Problem, Rule, SkillSummary};
-use crate::text::{first_names, shell_quoted};
-use crate::world::confined::OpenError;
-use crate::world::files::dead_link;
+use crate::FolderOrigin;
+use crate::check::is_name;
+use crate::skill::{DOCUMENT_NAME, is_document_name};
+use crate::{Problem, Rule, SkillSummary};
+use base::limits;
+use base::text::{first_names, shell_quoted};
+use host::confined::OpenError;
+use host::files::dead_link;
 
 /// The folders as command-line options.
 fn skills_options<'p>(folders: impl IntoIterator<Item = &'p Path>) -> String {

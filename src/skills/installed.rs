@@ -5,11 +5,11 @@ use std::ffi::OsStr;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::skills::packages::{any_module_of, project_name};
+use crate::packages::{any_module_of, project_name};
+use base::limits;
 
 /// The packages and modules in folders of Python packages.
-pub(crate) struct InstalledPackages {
+pub struct InstalledPackages {
     /// Normalized names of packages.
     pub names: BTreeSet<String>,
     /// Names of modules at the top.
@@ -18,7 +18,7 @@ pub(crate) struct InstalledPackages {
 
 impl InstalledPackages {
     /// The packages in a venv itself.
-    pub(crate) fn in_venv(venv: &Path) -> InstalledPackages {
+    pub fn in_venv(venv: &Path) -> InstalledPackages {
         InstalledPackages::read(&package_folders(&venv.join("lib")))
     }
 
@@ -55,7 +55,7 @@ impl InstalledPackages {
     }
 
     /// Whether a package is there, or another one with a module of it.
-    pub(crate) fn has(&self, package: &str) -> bool {
+    pub fn has(&self, package: &str) -> bool {
         // Packages share the folder of a namespace.
         let has_module = |module: &str| !module.contains('.') && self.modules.contains(module);
         self.names.contains(package) || any_module_of(package, has_module)

@@ -7,11 +7,11 @@ use std::io::ErrorKind;
 use std::os::unix::fs::DirEntryExt;
 use std::path::Path;
 
-use crate::limits;
-use crate::skills::Problem;
-use crate::skills::folder_problems::{broken_link, name_not_utf8, too_many};
-use crate::skills::skill::is_document_name;
-use crate::world::confined::VENV_MARKER;
+use crate::Problem;
+use crate::folder_problems::{broken_link, name_not_utf8, too_many};
+use crate::skill::is_document_name;
+use base::limits;
+use host::confined::VENV_MARKER;
 
 /// Folders that tools create wherever they run, and macOS in archives.
 const TOOL_FOLDERS: [&str; 7] =

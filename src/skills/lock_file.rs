@@ -9,34 +9,34 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::digest::{copy_sha256, is_digest};
-use crate::error::newer_version_cause;
-use crate::limits;
-use crate::skills::is_skill_name;
-use crate::text::folded_name;
-use crate::world::confined::{EntryKind, OpenError, Root, read_whole};
+use crate::is_skill_name;
+use base::digest::{copy_sha256, is_digest};
+use base::error::newer_version_cause;
+use base::limits;
+use base::text::folded_name;
+use host::confined::{EntryKind, OpenError, Root, read_whole};
 
 /// The name of the lock file.
-pub(crate) const LOCK_FILE_NAME: &str = "skills-runner.lock";
+pub const LOCK_FILE_NAME: &str = "skills-runner.lock";
 
 /// Whether a file of this name is the lock file, on some file systems.
-pub(crate) fn is_lock_file_name(name: &str) -> bool {
+pub fn is_lock_file_name(name: &str) -> bool {
     folded_name(name) == LOCK_FILE_NAME
 }
 
 /// What digests start with, unlike the name of a commit.
-pub(crate) const DIGEST_START: &str = "sha256:";
+pub const DIGEST_START: &str = "sha256:";
 
 /// The version of the format. In later ones the file names the program that wrote it, as sessions
 /// do; in this one it does not, as every version can read it.
 const VERSION: u32 = 1;
 
 /// The files of a skill, by path, each with its digest as `sha256:…`.
-pub(crate) type FileDigests = BTreeMap<String, String>;
+pub type FileDigests = BTreeMap<String, String>;
 
 /// The content of a lock file.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LockFile {
+pub struct LockFile {
     version: u32,
     /// The skills by the names of their folders.
     pub skills: BTreeMap<String, LockedSkill>,
@@ -44,7 +44,7 @@ pub(crate) struct LockFile {
 
 /// An installed skill.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub(crate) struct LockedSkill {
+pub struct LockedSkill {
     /// Where it is from, as for `skills add`.
     pub source: String,
     /// Its folder there; empty: the root.
@@ -63,7 +63,7 @@ impl Default for LockFile {
 
 /// Why a lock file cannot be used.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum LockFileError {
+pub enum LockFileError {
     /// It cannot be read, or is not a lock file; the cause.
     Invalid(String),
     /// A newer version of this program has written it.
@@ -94,7 +94,7 @@ impl From<OpenError> for LockFileError {
 
 impl LockFile {
     /// Reads the lock file in this folder; without one it is empty.
-    pub(crate) fn read(folder: &Root) -> Result<LockFile, LockFileError> {
+    pub fn read(folder: &Root) -> Result<LockFile, LockFileError> {
         let file = match folder.file(LOCK_FILE_NAME) {
             Ok(file) => file,
             Err(OpenError::NotFound) => return Ok(LockFile::default()),
@@ -142,7 +142,7 @@ impl LockFile {
     }
 
     /// The content of the file.
-    pub(crate) fn to_json(&self) -> String {
+    pub fn to_json(&self) -> String {
         // Strings and numbers always serialize.
         serde_json::to_string_pretty(self).unwrap_or_default() + "\n"
     }
@@ -179,20 +179,20 @@ fn is_revision(text: &str) -> bool {
 }
 
 /// The first difference in words; `None`: they are equal.
-pub(crate) fn first_change(old: &FileDigests, new: &FileDigests) -> Option<String> {
+pub fn first_change(old: &FileDigests, new: &FileDigests) -> Option<String> {
     let added = || added(old, new).next().map(|path| format!("`{path}` was added"));
     first_edit(old, new).or_else(added)
 }
 
 /// The first listed file that was changed or deleted, in words.
-pub(crate) fn first_edit(listed: &FileDigests, new: &FileDigests) -> Option<String> {
+pub fn first_edit(listed: &FileDigests, new: &FileDigests) -> Option<String> {
     let (path, _) = listed.iter().find(|(path, digest)| new.get(*path) != Some(digest))?;
     let verb = if new.contains_key(path) { "changed" } else { "deleted" };
     Some(format!("`{path}` was {verb}"))
 }
 
 /// The files that are not listed, such as the user's own.
-pub(crate) fn added<'f>(
+pub fn added<'f>(
     listed: &'f FileDigests,
     new: &'f FileDigests,
 ) -> impl Iterator<Item = &'f String> {
@@ -200,7 +200,7 @@ pub(crate) fn added<'f>(
 }
 
 /// Whether other files need the place of a file: one has its name, or lies in it, or it lies in one.
-pub(crate) fn is_taken(path: &str, others: &FileDigests) -> bool {
+pub fn is_taken(path: &str, others: &FileDigests) -> bool {
     let mut paths = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
     has_below(others, path) || paths.any(|path| others.contains_key(path))
 }
@@ -213,7 +213,7 @@ pub(crate) fn has_below(files: &FileDigests, path: &str) -> bool {
 
 /// The digests of all files of a skill, except those that tools create. The error is the cause; a
 /// link and anything else that no skill is installed with is one.
-pub(crate) fn file_digests(skill: &Root) -> Result<FileDigests, String> {
+pub fn file_digests(skill: &Root) -> Result<FileDigests, String> {
     let mut digests = FileDigests::new();
     let mut left = limits::INSTALLED_BYTES;
     let mut folders = vec![String::new()];
@@ -258,7 +258,7 @@ pub(crate) fn file_digests(skill: &Root) -> Result<FileDigests, String> {
 }
 
 /// Whether a folder of a skill does not count: what a setup, npm and Python create.
-pub(crate) fn is_left_out(path: &str) -> bool {
+pub fn is_left_out(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap_or(path);
     path == "venv" || matches!(name, "node_modules" | "__pycache__")
 }

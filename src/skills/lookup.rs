@@ -9,12 +9,12 @@ use std::ffi::CString;
 use std::os::unix::ffi::OsStringExt;
 use std::path::Path;
 
-use crate::skills::boundary::{Boundary, ForbiddenFolders};
-use crate::skills::private::{PrivateEntries, PrivateFiles};
-use crate::skills::skill::{DOCUMENT_NAME, has_document, open_document};
-use crate::skills::{FolderOrigin, SkillsFolder};
-use crate::skills::{INSTALLED_PATH, SkillSummary, Skills};
-use crate::world::confined::{FoundFile, OpenError, OpenFile, Root, identity, read_head};
+use crate::boundary::{Boundary, ForbiddenFolders};
+use crate::private::{PrivateEntries, PrivateFiles};
+use crate::skill::{DOCUMENT_NAME, has_document, open_document};
+use crate::{FolderOrigin, SkillsFolder};
+use crate::{INSTALLED_PATH, SkillSummary, Skills};
+use host::confined::{FoundFile, OpenError, OpenFile, Root, identity, read_head};
 
 /// The skills folders, opened; each real folder once.
 pub(super) struct OpenFolders<'s> {

@@ -5,11 +5,11 @@ use std::borrow::Cow;
 
 use serde_json::Value;
 
-use crate::limits;
-use crate::skills::frontmatter::{self, Frontmatter};
-use crate::skills::{Problem, Rule};
-use crate::text;
-use crate::world::confined::{self, OpenError, OpenFile};
+use crate::frontmatter::{self, Frontmatter};
+use crate::{Problem, Rule};
+use base::limits;
+use base::text;
+use host::confined::{self, OpenError, OpenFile};
 
 /// The errors in a frontmatter, without the warnings about what was repaired.
 pub(super) fn error_problems(

@@ -37,7 +37,7 @@ const TABLE: [(&str, Advice); 11] = [
 ];
 
 /// What to use instead of another client's tool.
-pub(crate) fn advice(name: &str, is_offered: impl Fn(&str) -> bool) -> Option<&'static str> {
+pub fn advice(name: &str, is_offered: impl Fn(&str) -> bool) -> Option<&'static str> {
     let fits = |tool: &str| tool.is_empty() || is_offered(tool);
     let name: String = name.chars().filter(|c| !matches!(c, '_' | '-')).collect();
     let name = name.to_ascii_lowercase();

@@ -6,7 +6,7 @@
 
 use std::sync::LazyLock;
 
-use crate::text;
+use base::text;
 
 /// The package that provides a module, by the longest known prefix of its dotted name.
 /// `None` if the module is not in the table: a package is never guessed.
@@ -15,7 +15,7 @@ pub fn package_of(module: &str) -> Option<&'static str> {
 }
 
 /// The package of the table that has this name, however it is spelled.
-pub(crate) fn package_named(name: &str) -> Option<&'static str> {
+pub fn package_named(name: &str) -> Option<&'static str> {
     let name = normalized_name(name);
     let is_same = |package: &&str| package.len() == name.len() && normalized_name(package) == name;
     rows().map(|(_, package)| package).find(is_same)
@@ -23,7 +23,7 @@ pub(crate) fn package_named(name: &str) -> Option<&'static str> {
 
 /// A package of the table whose name is nearly this one, but not the same: a letter more, less or
 /// different, two letters in the wrong order, or other dashes.
-pub(crate) fn nearly_named(name: &str) -> Option<&'static str> {
+pub fn nearly_named(name: &str) -> Option<&'static str> {
     let letters = |name: &str| normalized_name(name).replace('-', "");
     let sorted = |name: &str| {
         let mut letters: Vec<char> = name.chars().collect();
@@ -88,7 +88,7 @@ pub(crate) fn package_name(requirement: &str) -> Option<String> {
 }
 
 /// Whether a requirement is the file name of an archive, ignoring extras and marker.
-pub(crate) fn is_archive(requirement: &str) -> bool {
+pub fn is_archive(requirement: &str) -> bool {
     let file = requirement.split([';', '[']).next().unwrap_or_default();
     let file = file.trim_end().to_ascii_lowercase();
     ARCHIVES.iter().any(|end| file.ends_with(end))

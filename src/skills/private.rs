@@ -10,12 +10,12 @@ use std::path::{Component, Path, PathBuf};
 
 use memchr::memmem;
 
-use crate::limits;
-use crate::text::folded_name;
-use crate::world::confined::{
+use base::limits;
+use base::text::folded_name;
+use host::confined::{
     FoundFile, Identity, OpenError, OpenFile, PathTarget, Root, identity, read_head, real_path,
 };
-use crate::world::files::open_regular;
+use host::files::open_regular;
 
 /// Names of files with keys of OpenSSH; tokens for npm and indexes of Python packages; passwords for
 /// curl, git and psql.
@@ -23,7 +23,7 @@ const CREDENTIAL_FILES: &str = "id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed2551
                                 .npmrc .pypirc .netrc _netrc .git-credentials .pgpass";
 
 /// Whether a name is private in any folder: `.env*`, `.git`, and those of files with credentials.
-pub(crate) fn is_private_name(name: &str) -> bool {
+pub fn is_private_name(name: &str) -> bool {
     let folded = folded_name(name);
     let is_credential = CREDENTIAL_FILES.split(' ').any(|it| it == folded);
     folded.starts_with(".env") || is_git_name(name) || is_credential
@@ -37,7 +37,7 @@ pub(super) fn is_git_name(name: &str) -> bool {
 }
 
 /// The names in a path, in lower case.
-pub(crate) fn names(path: &Path) -> impl Iterator<Item = String> {
+pub fn names(path: &Path) -> impl Iterator<Item = String> {
     path.components().filter_map(|component| match component {
         Component::Normal(name) => Some(name.to_string_lossy().to_lowercase()),
         _ => None,
@@ -45,12 +45,12 @@ pub(crate) fn names(path: &Path) -> impl Iterator<Item = String> {
 }
 
 /// Whether a path has a private name in it.
-pub(crate) fn has_private_name(path: &Path) -> bool {
+pub fn has_private_name(path: &Path) -> bool {
     names(path).any(|name| is_private_name(&name))
 }
 
 /// Whether a file that starts with these bytes holds a private key.
-pub(crate) fn holds_private_key(path: &Path, start: &[u8]) -> bool {
+pub fn holds_private_key(path: &Path, start: &[u8]) -> bool {
     start.trim_ascii_start().starts_with(b"PuTTY-User-Key-File-")
         || is_pem(path, start) && memmem::find(start, b"PRIVATE KEY").is_some()
 }
@@ -71,7 +71,7 @@ fn has_pem_name(path: &Path) -> bool {
 }
 
 /// Whether an open file, with this real path, holds a private key.
-pub(crate) fn is_key_file(path: &Path, file: &File) -> bool {
+pub fn is_key_file(path: &Path, file: &File) -> bool {
     let size = file.metadata().map_or(0, |meta| meta.len());
     let read = |most: usize| {
         let mut start = vec![0; most];
@@ -134,7 +134,7 @@ impl PrivateFiles {
 /// What is read for a model or client below a folder. What was opened decides: its real path, its
 /// identity, its other names and its content, whatever path was asked for.
 #[derive(Debug)]
-pub(crate) struct ReadRule {
+pub struct ReadRule {
     /// The real path of the folder; names above it do not count.
     pub folder: PathBuf,
     /// The real paths of private files and folders.
@@ -143,13 +143,14 @@ pub(crate) struct ReadRule {
     pub searched: Vec<PathBuf>,
     /// The number of entries of each that are searched.
     pub most: usize,
+    /// What the search has found.
     pub entries: OnceCell<PrivateEntries>,
 }
 
 impl ReadRule {
     /// Whether something with this real path is private; `None` if that is not known of a file with
     /// several names.
-    pub(crate) fn is_private(&self, real: &Path, found: Option<&FoundFile>) -> Option<bool> {
+    pub fn is_private(&self, real: &Path, found: Option<&FoundFile>) -> Option<bool> {
         let below = real.strip_prefix(&self.folder).unwrap_or(real);
         let is_listed = |found: &FoundFile| {
             let mut private = self.private.iter();
@@ -174,7 +175,7 @@ impl ReadRule {
 
     /// Returns what was opened by this path below the folder, unless it is private. Of a file with
     /// more names than are searched that is not known: installed files may have several.
-    pub(crate) fn check(&self, asked: &Path, target: PathTarget) -> Result<PathTarget, OpenError> {
+    pub fn check(&self, asked: &Path, target: PathTarget) -> Result<PathTarget, OpenError> {
         match target {
             PathTarget::File(open) => self.check_file(asked, open).map(PathTarget::File),
             PathTarget::Folder(root) => match self.is_private(&self.real(asked, &root), None) {
@@ -185,7 +186,7 @@ impl ReadRule {
     }
 
     /// The same of a file.
-    pub(crate) fn check_file(&self, asked: &Path, open: OpenFile) -> Result<OpenFile, OpenError> {
+    pub fn check_file(&self, asked: &Path, open: OpenFile) -> Result<OpenFile, OpenError> {
         let (real, found) = (self.real(asked, &open.file), FoundFile::of(&open.file)?);
         if is_key_file(&real, &open.file) || self.is_private(&real, Some(&found)) == Some(true) {
             return Err(OpenError::Private);
@@ -201,7 +202,7 @@ impl ReadRule {
 
 /// What is private below some folders, by name or because it is in a private place.
 #[derive(Debug, Default)]
-pub(crate) struct PrivateEntries {
+pub struct PrivateEntries {
     /// The files and folders with private names.
     pub paths: Vec<PathBuf>,
     /// The private files, and those below private folders.
@@ -215,7 +216,7 @@ pub(crate) struct PrivateEntries {
 impl PrivateEntries {
     /// Finds them below these folders and in these private places, in at most this many entries of
     /// each.
-    pub(crate) fn find(private: &[PathBuf], folders: &[PathBuf], most: usize) -> PrivateEntries {
+    pub fn find(private: &[PathBuf], folders: &[PathBuf], most: usize) -> PrivateEntries {
         let mut found = PrivateEntries::default();
         // Each has its own limit: much stored data leaves enough for the folders.
         found.look_through(folders.iter().map(|folder| (folder.clone(), false)), most);
@@ -257,7 +258,7 @@ impl PrivateEntries {
     }
 
     /// Whether this file, which has several names, is a private one; `None` if that is not known.
-    pub(crate) fn holds(&self, file: Identity) -> Option<bool> {
+    pub fn holds(&self, file: Identity) -> Option<bool> {
         let is_private = self.files.contains(&file);
         (is_private || !self.is_cut).then_some(is_private)
     }
@@ -272,7 +273,7 @@ impl PrivateEntries {
 }
 
 /// The real path; of what is missing, the path at which it would be, behind a dangling link, too.
-pub(crate) fn real_or_missing(path: impl AsRef<Path>) -> Option<PathBuf> {
+pub fn real_or_missing(path: impl AsRef<Path>) -> Option<PathBuf> {
     let mut path = path.as_ref().to_path_buf();
     for _ in 0..limits::LINKS {
         if let Ok(found) = path.canonicalize() {
@@ -288,7 +289,7 @@ pub(crate) fn real_or_missing(path: impl AsRef<Path>) -> Option<PathBuf> {
 }
 
 /// Whether a real path is one of these places or in one, also by another path to the same folder.
-pub(crate) fn lies_in(real: &Path, places: &[PathBuf]) -> bool {
+pub fn lies_in(real: &Path, places: &[PathBuf]) -> bool {
     let found: Vec<Identity> = places.iter().filter_map(identity).collect();
     let is_same = |path: &Path| identity(path).is_some_and(|it| found.contains(&it));
     places.iter().any(|place| real.starts_with(place)) || real.ancestors().any(is_same)

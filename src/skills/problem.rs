@@ -3,9 +3,9 @@
 use std::fmt;
 use std::path::PathBuf;
 
-use crate::skills::frontmatter::Diagnostic;
-use crate::skills::{Rule, Severity};
-use crate::text::counted;
+use crate::frontmatter::Diagnostic;
+use crate::{Rule, Severity};
+use base::text::counted;
 
 /// A problem of a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -26,7 +26,7 @@ pub struct Problem {
 
 impl Problem {
     /// A problem of a file, with the severity and the fix of its rule.
-    pub(crate) fn new(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Problem {
+    pub fn new(rule: Rule, file: impl Into<PathBuf>, message: impl Into<String>) -> Problem {
         Problem {
             file: file.into(),
             line: None,
@@ -69,15 +69,18 @@ impl Problem {
 
 /// The number of problems of each severity.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ProblemCounts {
+pub struct ProblemCounts {
+    /// Those of [`Severity::Error`].
     pub errors: usize,
+    /// Those of [`Severity::Warning`].
     pub warnings: usize,
+    /// Those of [`Severity::Note`].
     pub notes: usize,
 }
 
 impl ProblemCounts {
     /// Counts problems.
-    pub(crate) fn of<'p>(problems: impl IntoIterator<Item = &'p Problem>) -> ProblemCounts {
+    pub fn of<'p>(problems: impl IntoIterator<Item = &'p Problem>) -> ProblemCounts {
         let mut counts = ProblemCounts::default();
         for problem in problems {
             *match problem.severity {
@@ -90,7 +93,7 @@ impl ProblemCounts {
     }
 
     /// The severity of the worst problem.
-    pub(crate) fn worst(self) -> Option<Severity> {
+    pub fn worst(self) -> Option<Severity> {
         match self {
             ProblemCounts { errors: 1.., .. } => Some(Severity::Error),
             ProblemCounts { warnings: 1.., .. } => Some(Severity::Warning),

@@ -3,8 +3,8 @@
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
-use crate::text::folded_name;
-use crate::world::confined::{Root, read_whole};
+use base::text::folded_name;
+use host::confined::{Root, read_whole};
 
 /// Extensions of files that are run.
 #[rustfmt::skip]
@@ -22,7 +22,7 @@ const EXTENSIONS: [&str; 56] = [
 ];
 
 /// Whether this file is run, by its extension, its mode or its first bytes.
-pub(crate) fn is_program(path: &Path) -> bool {
+pub fn is_program(path: &Path) -> bool {
     // As systems that ignore parts of names see it.
     let name = folded_name(&path.file_name().unwrap_or_default().to_string_lossy());
     let extension = name.rsplit_once('.').map_or("", |(_, extension)| extension);

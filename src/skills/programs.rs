@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 
 /// What well-known programs belong to, and the names of the programs, which messages may also call
 /// by that of the first column.
-pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
+pub const PROGRAMS: &[(&str, &[&str])] = &[
     ("LibreOffice", &["soffice", "libreoffice"]),
     ("poppler-utils", &["pdftoppm", "pdftotext", "pdfinfo", "pdfimages", "pdfunite"]),
     ("qpdf", &["qpdf"]),
@@ -96,7 +96,7 @@ pub(crate) const PROGRAMS: &[(&str, &[&str])] = &[
 ];
 
 /// Programs that can take each other's place.
-pub(crate) const ALTERNATIVES: &[&[&str]] = &[
+pub const ALTERNATIVES: &[&[&str]] = &[
     &["python3", "python"],
     &["soffice", "libreoffice"],
     &["magick", "convert"],
@@ -147,7 +147,7 @@ const SYSTEM_PACKAGES: &[(&str, &[&str])] = &[
 
 /// The command by which the user installs what is known of these programs; `is_there` returns whether a
 /// package manager is. `None`: nothing is known.
-pub(crate) fn install_command<'p>(
+pub fn install_command<'p>(
     programs: impl Iterator<Item = &'p str>,
     is_there: impl Fn(&str) -> bool,
 ) -> Option<String> {
@@ -163,7 +163,7 @@ pub(crate) fn install_command<'p>(
 }
 
 /// The row of [`PROGRAMS`] with a program.
-pub(crate) fn row_of(program: &str) -> Option<(&'static str, &'static [&'static str])> {
+pub fn row_of(program: &str) -> Option<(&'static str, &'static [&'static str])> {
     PROGRAMS.iter().copied().find(|(_, programs)| programs.contains(&program))
 }
 

@@ -4,19 +4,19 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::skills::ScriptSettings;
-use crate::skills::boundary::Boundary;
-use crate::skills::private::real_or_missing;
-use crate::skills::skill::has_document;
-use crate::world::confined::{Identity, Root, identity};
+use crate::ScriptSettings;
+use crate::boundary::Boundary;
+use crate::private::real_or_missing;
+use crate::skill::has_document;
+use host::confined::{Identity, Root, identity};
 
 /// The real paths of the private files and folders, whether they exist or not.
-pub(crate) fn private_paths(scripts: &ScriptSettings) -> impl Iterator<Item = PathBuf> {
+pub fn private_paths(scripts: &ScriptSettings) -> impl Iterator<Item = PathBuf> {
     scripts.private_files.iter().filter_map(real_or_missing)
 }
 
 /// These skills folders, which are real paths, and the skills that links in them lead to.
-pub(crate) fn skill_places(scripts: &ScriptSettings, folders: Vec<PathBuf>) -> Vec<PathBuf> {
+pub fn skill_places(scripts: &ScriptSettings, folders: Vec<PathBuf>) -> Vec<PathBuf> {
     let forbidden = Boundary::new(scripts).forbidden_folders();
     let is_forbidden = |path: &Path| {
         let found = identity(path);
@@ -30,14 +30,14 @@ pub(crate) fn skill_places(scripts: &ScriptSettings, folders: Vec<PathBuf>) -> V
 
 /// Where the links in these folders lead, whether there is anything or not: a document there would
 /// make it a skill.
-pub(crate) fn targets_of_links(folders: &[PathBuf]) -> Vec<PathBuf> {
+pub fn targets_of_links(folders: &[PathBuf]) -> Vec<PathBuf> {
     let entries = folders.iter().filter_map(|root| fs::read_dir(root).ok()).flatten().flatten();
     let links = entries.filter(|entry| entry.file_type().is_ok_and(|kind| kind.is_symlink()));
     links.filter_map(|entry| real_or_missing(entry.path())).collect()
 }
 
 /// Whether this folder, in which the user works, is the home, a folder above it, or `/`.
-pub(crate) fn is_home_or_above(scripts: &ScriptSettings, folder: Identity) -> bool {
+pub fn is_home_or_above(scripts: &ScriptSettings, folder: Identity) -> bool {
     Boundary::new(scripts).forbidden_folders().describe(folder).is_some()
 }
 

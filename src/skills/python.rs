@@ -12,15 +12,15 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::error::Fault;
-use crate::skills::ScriptSettings;
-use crate::skills::Skill;
-use crate::skills::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
-use crate::text::shell_quoted;
-use crate::world::cancellation::Cancellation;
-use crate::world::capture::CaptureLimits;
-use crate::world::files::find_program;
-use crate::world::process::{self, Leftovers, ProcessJob, ProcessOutcome, Restrictions};
+use crate::ScriptSettings;
+use crate::Skill;
+use crate::venv::{self, PREVIOUS_VENV, SETUP_FOLDER};
+use base::error::Fault;
+use base::text::shell_quoted;
+use host::cancellation::Cancellation;
+use host::capture::CaptureLimits;
+use host::files::find_program;
+use host::process::{self, Leftovers, ProcessJob, ProcessOutcome, Restrictions};
 
 /// The interpreter for scripts of a skill without a venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -43,7 +43,7 @@ pub struct Interpreter {
 }
 
 /// The remedy for an interpreter that does not work.
-pub(crate) const PYTHON_FIX: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
+pub const PYTHON_FIX: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
 
 /// Why no interpreter can run a skill's scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -105,7 +105,7 @@ impl InterpreterError {
 }
 
 /// The fault if a program was not started because its guardian could not be.
-pub(crate) fn guardian_fault(error: &io::Error) -> Option<Fault> {
+pub fn guardian_fault(error: &io::Error) -> Option<Fault> {
     let fix = match error.kind() {
         ErrorKind::InvalidInput => "scripts need Linux itself, not an emulator of its system calls",
         _ => "check the limits of processes and memory (`ulimit -a`)",
@@ -198,7 +198,7 @@ impl Interpreter {
 
 /// The environment of a script or a command: the user's, and the variables with the paths of
 /// skill and user. `python`: the interpreter, whose venv is used.
-pub(crate) fn script_environment(
+pub fn script_environment(
     skill: Option<&Skill>,
     python: Option<&Interpreter>,
     scripts: &ScriptSettings,
@@ -270,7 +270,7 @@ fn search_path_with(first: &Path, rest: Option<&OsStr>) -> OsString {
 }
 
 /// A program of skills-runner, to be run by an interpreter.
-pub(crate) struct InterpreterQuery<'a> {
+pub struct InterpreterQuery<'a> {
     /// The program's text.
     pub source: &'a str,
     /// Its standard input.
@@ -287,11 +287,7 @@ pub(crate) struct InterpreterQuery<'a> {
 
 impl InterpreterQuery<'_> {
     /// Runs it with an interpreter, in the root folder.
-    pub(crate) fn run(
-        &self,
-        program: &Path,
-        cancellation: &Cancellation,
-    ) -> io::Result<ProcessOutcome> {
+    pub fn run(&self, program: &Path, cancellation: &Cancellation) -> io::Result<ProcessOutcome> {
         let args = [OsString::from("-c"), OsString::from(self.source)];
         let job = ProcessJob {
             program,
@@ -338,7 +334,7 @@ fn interpreter_in_venv(venv: &Path) -> Result<Interpreter, VenvDefect> {
 
 /// The command that creates a skill's venv, with the packages that the skill declares and
 /// these.
-pub(crate) fn setup_command(skill: &Skill, packages: &[&str]) -> String {
+pub fn setup_command(skill: &Skill, packages: &[&str]) -> String {
     let mut command = format!("{} skills setup", skill.program);
     for word in [skill.address.as_str()].iter().chain(packages) {
         command.push(' ');
@@ -348,6 +344,6 @@ pub(crate) fn setup_command(skill: &Skill, packages: &[&str]) -> String {
 }
 
 /// Whether the path is an executable file.
-pub(crate) fn is_executable(path: &Path) -> bool {
+pub fn is_executable(path: &Path) -> bool {
     path.metadata().is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }

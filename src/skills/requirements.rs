@@ -6,8 +6,8 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::world::confined::{Root, read_whole};
+use base::limits;
+use host::confined::{Root, read_whole};
 
 /// The files that `pip install -r` gets, relative to the skill's folder.
 pub(crate) const REQUIREMENTS_FILES: [&str; 2] = ["requirements.txt", "scripts/requirements.txt"];
@@ -168,7 +168,7 @@ fn without_comment(line: &str) -> &str {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::scratch::Scratch;
+    use host::scratch::Scratch;
 
     #[test]
     fn text_is_decoded_by_its_byte_order_mark() {

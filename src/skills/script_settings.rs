@@ -5,9 +5,9 @@ use std::fmt;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use crate::secret::HiddenValues;
-use crate::skills::python::PythonChoice;
-use crate::world::confined::Identity;
+use crate::python::PythonChoice;
+use base::secret::HiddenValues;
+use host::confined::Identity;
 
 /// The settings for scripts.
 #[derive(Clone)]
@@ -47,10 +47,7 @@ pub struct ScriptSettings {
 impl ScriptSettings {
     /// Returns an error if the folder at the path of the working folder, this one, is not that of
     /// the start.
-    pub(crate) fn check_user_folder(
-        &self,
-        found: Option<Identity>,
-    ) -> std::result::Result<(), String> {
+    pub fn check_user_folder(&self, found: Option<Identity>) -> std::result::Result<(), String> {
         if found == self.user_folder_identity {
             return Ok(());
         }
@@ -59,7 +56,7 @@ impl ScriptSettings {
     }
 
     /// The value of a variable in the environment of all scripts.
-    pub(crate) fn variable(&self, name: &str) -> Option<&OsStr> {
+    pub fn variable(&self, name: &str) -> Option<&OsStr> {
         let mut environment = self.environment.iter();
         let (_, value) = environment.find(|(known, _)| known == name)?;
         Some(value)
@@ -67,7 +64,7 @@ impl ScriptSettings {
 
     /// The names of the user's variables that scripts do not get because they look like
     /// credentials. `SCRIPT_ENV` names those that scripts get.
-    pub(crate) fn withheld_names(&self) -> impl Iterator<Item = &str> {
+    pub fn withheld_names(&self) -> impl Iterator<Item = &str> {
         let all = self.installer_environment.iter().filter_map(|(name, _)| name.to_str());
         all.filter(|name| self.variable(name).is_none())
     }

@@ -8,14 +8,14 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::skills::folder_problems as problems;
-use crate::skills::listing::{FolderListing, ListedFolder, is_tool_folder};
-use crate::skills::lookup::{Found, OpenFolders, OpenedFolder};
-use crate::skills::metadata;
-use crate::skills::skill::DOCUMENT_NAME;
-use crate::skills::{Problem, is_skill_name};
-use crate::world::confined::{Identity, OpenError, PathTarget, Root, identity};
+use crate::folder_problems as problems;
+use crate::listing::{FolderListing, ListedFolder, is_tool_folder};
+use crate::lookup::{Found, OpenFolders, OpenedFolder};
+use crate::metadata;
+use crate::skill::DOCUMENT_NAME;
+use crate::{Problem, is_skill_name};
+use base::limits;
+use host::confined::{Identity, OpenError, PathTarget, Root, identity};
 
 /// What a skills folder contains.
 #[derive(Default)]

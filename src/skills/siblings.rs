@@ -5,15 +5,15 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::skills::frontmatter;
-use crate::skills::is_valid_name;
-use crate::skills::skill::DOCUMENT_NAME;
-use crate::text::{FenceLine, OpenFences};
+use crate::frontmatter;
+use crate::is_valid_name;
+use crate::skill::DOCUMENT_NAME;
+use base::text::{FenceLine, OpenFences};
 
 /// The names of other skills in a document, each with whether it surely means a skill: in `depends`,
 /// or in the path of a document. Others mean one if there is a skill of this name: in another path
 /// beside the skill, in code as `/NAME`, or directly beside the word "skill".
-pub(crate) fn named_skills(document: &str) -> BTreeMap<String, bool> {
+pub fn named_skills(document: &str) -> BTreeMap<String, bool> {
     let front = frontmatter::parse(document);
     let mut found = BTreeMap::new();
     let mut add = |name: &str, is_sure: bool| {

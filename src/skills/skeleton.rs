@@ -4,13 +4,13 @@ use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
 
 /// Why a name is not valid for a skill. The specification requires 1 to 64 lowercase
 /// letters, digits and hyphens, no hyphen at an edge, no two in a row.
 /// Source: <https://agentskills.io/specification>.
-pub(crate) fn invalid_name_reason(name: &str) -> Option<&'static str> {
+pub fn invalid_name_reason(name: &str) -> Option<&'static str> {
     // Letters of any script, as in the specification's own checker.
     let is_plain = |c: char| c == '-' || (c.is_alphanumeric() && !c.is_uppercase());
     if name.is_empty() {
@@ -28,7 +28,7 @@ pub(crate) fn invalid_name_reason(name: &str) -> Option<&'static str> {
 
 /// The valid name nearest to `name`: all its letters, up to 64 characters. `None` if a letter is
 /// not ASCII, or nothing is left.
-pub(crate) fn nearest_valid_name(name: &str) -> Option<String> {
+pub fn nearest_valid_name(name: &str) -> Option<String> {
     let mut valid = String::new();
     for c in name.to_lowercase().chars() {
         if c.is_ascii_lowercase() || c.is_ascii_digit() {
@@ -62,7 +62,7 @@ pub(super) fn quoted_name(name: &str) -> String {
 /// # Errors
 ///
 /// The folder is not a folder or is not writable, or the skill exists already.
-pub(crate) fn write(folder: &Path, name: &str) -> Result<PathBuf> {
+pub fn write(folder: &Path, name: &str) -> Result<PathBuf> {
     fs::create_dir_all(folder).map_err(|error| folder_error(folder, &error))?;
     let path = folder.join(name);
     let created = DirBuilder::new().create(&path);

@@ -6,10 +6,10 @@ use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 use std::rc::Rc;
 
-use crate::limits;
-use crate::skills::private::{PrivateFiles, ReadRule};
-use crate::text;
-use crate::world::confined::{
+use crate::private::{PrivateFiles, ReadRule};
+use base::limits;
+use base::text;
+use host::confined::{
     self, EntryKind, FileTree, OpenError, OpenFile, PathTarget, Root, WalkLimits,
 };
 
@@ -28,7 +28,7 @@ pub struct Skill {
     /// The opened folder: all files of the skill are opened through it.
     pub root: Root,
     /// Whether only what the lock file lists may be used of it.
-    pub(crate) is_locked: bool,
+    pub is_locked: bool,
     /// The files that the settings make private.
     pub(super) private: Rc<PrivateFiles>,
     /// What is not read of it; made for the first file.
@@ -56,7 +56,7 @@ impl Skill {
     }
 
     /// The skill's files, as many as a search visits.
-    pub(crate) fn all_files(&self) -> FileTree {
+    pub fn all_files(&self) -> FileTree {
         self.walk(limits::WALK_ENTRIES)
     }
 
@@ -66,13 +66,13 @@ impl Skill {
     }
 
     /// Opens a file or folder that may be read for a model or client.
-    pub(crate) fn open_readable(&self, path: impl AsRef<Path>) -> Result<PathTarget, OpenError> {
+    pub fn open_readable(&self, path: impl AsRef<Path>) -> Result<PathTarget, OpenError> {
         let path = path.as_ref();
         self.root.open_target(path).and_then(|target| self.read_rule().check(path, target))
     }
 
     /// What is not read of it for a model or client.
-    pub(crate) fn read_rule(&self) -> &ReadRule {
+    pub fn read_rule(&self) -> &ReadRule {
         self.read_rule.get_or_init(|| self.private.rule_for(&self.root))
     }
 
@@ -153,7 +153,7 @@ impl Skill {
 pub(super) const DOCUMENT_NAME: &str = "SKILL.md";
 
 /// Whether this is a name of the document, in any letter case.
-pub(crate) fn is_document_name(name: &str) -> bool {
+pub fn is_document_name(name: &str) -> bool {
     name.eq_ignore_ascii_case(DOCUMENT_NAME)
 }
 

@@ -6,13 +6,13 @@
 
 use std::collections::BTreeSet;
 
-use crate::skills::Skill;
-use crate::text::one_line_name;
-use crate::world::confined::{FileTree, OpenError, PathTarget};
+use crate::Skill;
+use base::text::one_line_name;
+use host::confined::{FileTree, OpenError, PathTarget};
 
 /// A file or folder of a skill, opened.
 #[derive(Debug)]
-pub(crate) struct ResolvedFile {
+pub struct ResolvedFile {
     /// Its path in the skill's folder.
     pub path: String,
     /// The opened file or folder.
@@ -24,7 +24,7 @@ pub(crate) struct ResolvedFile {
 impl ResolvedFile {
     /// The note for a model that another file was taken, e.g. "read `a.md`, there is no `A.md`";
     /// `verb` says what was done with it.
-    pub(crate) fn note(&self, verb: &str) -> Option<String> {
+    pub fn note(&self, verb: &str) -> Option<String> {
         let asked = one_line_name(self.asked.as_deref()?);
         Some(format!("{verb} `{}`, there is no `{asked}`", one_line_name(&self.path)))
     }
@@ -33,7 +33,7 @@ impl ResolvedFile {
 impl Skill {
     /// Opens the file or folder that a path means. An absolute path into the skill is taken as
     /// relative.
-    pub(crate) fn resolve_file(&self, path: &str) -> Result<ResolvedFile, OpenError> {
+    pub fn resolve_file(&self, path: &str) -> Result<ResolvedFile, OpenError> {
         let relative = self.root.relative_path(path)?;
         // Compiled files, which no lock file lists, are not read then.
         if self.is_locked && relative.split('/').any(|name| name == "__pycache__") {

@@ -9,13 +9,13 @@ use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
-use crate::secret::mask_url_logins;
-use crate::skills::Skill;
-use crate::skills::installed::InstalledPackages;
-use crate::skills::packages::project_name;
-use crate::skills::requirements::listed_requirements;
-use crate::world::files;
+use crate::Skill;
+use crate::installed::InstalledPackages;
+use crate::packages::project_name;
+use crate::requirements::listed_requirements;
+use base::limits;
+use base::secret::mask_url_logins;
+use host::files;
 
 /// Name of the file in a venv that holds its [`VenvRecord`].
 const RECORD_NAME: &str = ".skills-runner.json";
@@ -24,7 +24,7 @@ const RECORD_NAME: &str = ".skills-runner.json";
 pub const INCOMPLETE: &str = ".skills-runner-incomplete";
 
 /// Working folder of a setup in the skill's folder; exists only while a setup runs.
-pub(crate) const SETUP_FOLDER: &str = ".skills-runner-setup";
+pub const SETUP_FOLDER: &str = ".skills-runner-setup";
 
 /// Name of the folder below [`SETUP_FOLDER`] that keeps the previous venv during a setup.
 pub(crate) const PREVIOUS_VENV: &str = "before";
@@ -72,14 +72,14 @@ impl VenvRecord {
 
 /// The path of a skill's venv: `venv`, or else `.venv`. A dangling link counts as a
 /// (broken) venv.
-pub(crate) fn path_in_skill(skill: &Path) -> Option<PathBuf> {
+pub fn path_in_skill(skill: &Path) -> Option<PathBuf> {
     let places = ["venv", ".venv"].map(|name| skill.join(name));
     let mut places = places.into_iter();
     places.find(|venv| venv.symlink_metadata().is_ok())
 }
 
 /// Whether a setup of the venv has started and not finished.
-pub(crate) fn is_incomplete(venv: &Path) -> bool {
+pub fn is_incomplete(venv: &Path) -> bool {
     venv.join(INCOMPLETE).symlink_metadata().is_ok()
 }
 
@@ -89,7 +89,7 @@ pub(crate) fn is_made_by_setup(venv: &Path) -> bool {
 }
 
 /// Whether a setup would install listed requirements that the venv lacks.
-pub(crate) fn lacks_listed_requirements(skill: &Skill, venv: &Path) -> bool {
+pub fn lacks_listed_requirements(skill: &Skill, venv: &Path) -> bool {
     let listed = listed_requirements(&skill.root);
     let mut lines = listed.iter().map(|row| row.requirement.as_str());
     if let Some(record) = VenvRecord::read(venv) {

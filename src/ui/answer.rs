@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use super::Output;
 use super::markdown::MarkdownColors;
 use super::tone::{DIM, PLAIN};
-use crate::text::{printable, without_controls};
+use base::text::{printable, without_controls};
 
 impl Output {
     pub(super) fn stream_text(&mut self, text: &str) {

@@ -8,8 +8,8 @@ use std::io::{Read, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::world::confined::Root;
+use base::limits;
+use host::confined::Root;
 
 /// First line of the file.
 const HEADER: &str = "# messages typed in skills-runner\n";
@@ -112,7 +112,7 @@ fn unescaped(line: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::scratch::Scratch;
+    use host::scratch::Scratch;
 
     #[test]
     fn messages_are_read_as_they_were() {

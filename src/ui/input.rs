@@ -7,11 +7,11 @@ use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::time::Duration;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::world::cancellation::{Cancellation, Readiness, StopReason};
-use crate::world::files::{is_transient, read_error, read_to_end};
-use crate::world::lines::LineBuffer;
-pub(crate) use crate::world::lines::LinePiece;
+use base::error::{Error, ErrorKind, Result};
+use host::cancellation::{Cancellation, Readiness, StopReason};
+use host::files::{is_transient, read_error, read_to_end};
+use host::lines::LineBuffer;
+pub(crate) use host::lines::LinePiece;
 
 /// Kind of standard input: each is read differently.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -17,12 +17,12 @@ use rustyline::history::{History, MemHistory};
 use rustyline::validate::{ValidationContext, ValidationResult, Validator};
 use rustyline::{ColorMode, CompletionType, Config, Context, Editor, Helper};
 
-use crate::error::{self, Error, Result};
-use crate::limits;
-use crate::text::without_controls;
 use crate::ui::history::HistoryFile;
-use crate::world::cancellation::Cancellation;
-use crate::world::{signal, terminal};
+use base::error::{self, Error, Result};
+use base::limits;
+use base::text::without_controls;
+use host::cancellation::Cancellation;
+use host::{signal, terminal};
 
 /// What the user typed at a prompt.
 #[derive(Debug, PartialEq, Eq)]

@@ -1,6 +1,6 @@
 //! The live line on a terminal: it shows what is waited for, and the next output takes its place.
 //!
-//! The program waits in one place, [`Interrupt::poll`](crate::world::signal::Interrupt::poll),
+//! The program waits in one place, [`Interrupt::poll`](host::signal::Interrupt::poll),
 //! which calls [`LiveLine`] when the line is due.
 
 use std::io::{self, IsTerminal, Write};
@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use super::tone::{DIM, PLAIN};
 use super::{Output, Verbosity};
-use crate::event::{Event, RunStats};
-use crate::limits;
-use crate::secret::{CutEdges, Secrets};
-use crate::text::{counted, fitting, group_digits, printable};
-use crate::world::signal::WaitObserver;
-use crate::world::terminal;
+use base::event::{Event, RunStats};
+use base::limits;
+use base::secret::{CutEdges, Secrets};
+use base::text::{counted, fitting, group_digits, printable};
+use host::signal::WaitObserver;
+use host::terminal;
 
 /// Returns to the start of the line and deletes it.
 const CLEAR: &str = "\r\x1b[K";

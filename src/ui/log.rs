@@ -12,14 +12,14 @@ use std::path::{Path, PathBuf};
 use std::thread;
 use std::time::{Instant, SystemTime};
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
 use crate::ui::records::RunEnvironment;
 use crate::ui::report::TextReport;
-use crate::world::clock::timestamp;
-use crate::world::files::effective_user;
-use crate::world::random;
-use crate::world::signal::{Interrupt, Signal};
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use host::clock::timestamp;
+use host::files::effective_user;
+use host::random;
+use host::signal::{Interrupt, Signal};
 
 /// Length of the id of a run.
 const RUN_ID_CHARS: usize = 8;
@@ -190,7 +190,7 @@ fn open_private(path: &Path) -> io::Result<(File, bool)> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::scratch::Scratch;
+    use host::scratch::Scratch;
 
     #[test]
     fn a_locked_log_fails_after_a_limited_wait() {

@@ -5,9 +5,9 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 
 use super::Output;
-use crate::limits;
-use crate::text::counted;
-use crate::world::cancellation::{self, Cancellation, Readiness};
+use base::limits;
+use base::text::counted;
+use host::cancellation::{self, Cancellation, Readiness};
 
 impl Output {
     /// Switches to protocol messages on standard output: every wait ends when their

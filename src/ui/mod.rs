@@ -12,12 +12,12 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, RunStats};
-use crate::limits;
-use crate::secret::Secrets;
-use crate::text::{self, one_line, printable};
-use crate::world::signal::{Interrupt, Signal};
+use base::error::{Error, ErrorKind, Result};
+use base::event::{Event, RunStats};
+use base::limits;
+use base::secret::Secrets;
+use base::text::{self, one_line, printable};
+use host::signal::{Interrupt, Signal};
 
 mod answer;
 pub(crate) mod history;

@@ -6,12 +6,12 @@ use std::borrow::Cow;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::error;
-use crate::event::{Actions, Event};
-use crate::secret::Secrets;
-use crate::text::is_invisible;
-use crate::tool::{ToolResult, milliseconds};
-use crate::world::files::effective_user;
+use base::error;
+use base::event::{Actions, Event};
+use base::secret::Secrets;
+use base::text::is_invisible;
+use base::tool::{ToolResult, milliseconds};
+use host::files::effective_user;
 
 /// One masked object; its field `type` is the variant's name in snake case.
 #[derive(Debug, PartialEq, Serialize)]
@@ -347,9 +347,9 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::error::{Error, ErrorKind};
-    use crate::secret::Secret;
-    use crate::tool::{ToolCall, ToolResult};
+    use base::error::{Error, ErrorKind};
+    use base::secret::Secret;
+    use base::tool::{ToolCall, ToolResult};
 
     fn secrets() -> Secrets {
         let mut secrets = Secrets::default();

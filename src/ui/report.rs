@@ -6,16 +6,16 @@
 use std::borrow::Cow;
 use std::time::Instant;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::{Event, RunStats};
-use crate::secret::Secrets;
-use crate::tool::milliseconds;
 use crate::ui::Format;
 use crate::ui::records::{
     ActionRecords, CommandFailure, ErrorRecord, OutputRecord, RunEnvironment, TokenTotals,
     TurnSummary,
 };
 use crate::ui::stream_redactor::StreamRedactor;
+use base::error::{Error, ErrorKind, Result};
+use base::event::{Event, RunStats};
+use base::secret::Secrets;
+use base::tool::milliseconds;
 
 /// State of the records of a run.
 #[derive(Debug)]
@@ -281,8 +281,8 @@ mod tests {
     use serde_json::Value;
 
     use super::*;
-    use crate::secret::Secret;
-    use crate::tool::{ToolCall, ToolResult};
+    use base::secret::Secret;
+    use base::tool::{ToolCall, ToolResult};
 
     fn values(lines: &str) -> Vec<Value> {
         lines.lines().map(|line| serde_json::from_str(line).unwrap()).collect()

@@ -8,10 +8,10 @@ use std::io::{self, Write};
 use std::os::fd::AsFd;
 use std::time::Instant;
 
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::world::cancellation::{self, Cancellation, Readiness, StopReason};
-use crate::world::signal::{Interrupt, Signal};
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use host::cancellation::{self, Cancellation, Readiness, StopReason};
+use host::signal::{Interrupt, Signal};
 
 /// Standard output.
 #[derive(Debug)]

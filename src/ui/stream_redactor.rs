@@ -1,7 +1,7 @@
 //! Masks secrets in text that comes in pieces, even if a secret is split between
 //! pieces.
 
-use crate::secret::Secrets;
+use base::secret::Secrets;
 
 /// Masks a stream of text. It holds back the end of a piece that may be the start of a
 /// secret or of a line end.
@@ -29,7 +29,7 @@ impl StreamRedactor {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::secret::Secret;
+    use base::secret::Secret;
 
     #[test]
     fn a_split_secret_is_masked_and_other_text_is_kept() {

@@ -1,9 +1,9 @@
 //! Lines on standard error for events; most of them only with `-v`.
 
-use crate::event::Event;
-use crate::limits;
-use crate::text::{counted, group_digits, one_line};
-use crate::tool::milliseconds;
+use base::event::Event;
+use base::limits;
+use base::text::{counted, group_digits, one_line};
+use base::tool::milliseconds;
 
 /// The first lines of a tool's result, and the number of further lines.
 pub(super) fn first_lines(text: &str) -> String {

@@ -8,7 +8,7 @@ use std::fs;
 use std::time::Instant;
 
 use serde_json::{Value, json};
-use skills_runner::internals::skills::frontmatter::{self, Frontmatter};
+use skills::frontmatter::{self, Frontmatter};
 
 use crate::harness::{Outcome, Reply, Server, Test, seconds};
 

@@ -4,6 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::source::Source;
 
+/// The crates of the workspace below `src`; the other folders are modules of the program's crate.
+const CRATES: [&str; 5] = ["agent", "base", "chat_api", "host", "skills"];
+
 /// One import: module paths as lists of names, without `crate`.
 pub(crate) struct Import {
     /// The file, relative to `src`.
@@ -86,7 +89,7 @@ fn reaches(edges: &[(&str, &str, &str)], from: &str, to: &str) -> bool {
 
 /// The module of a file: `skills/yaml/mod.rs` is `skills`, `yaml`.
 fn module_path(name: &str) -> Vec<String> {
-    let path = name.trim_end_matches(".rs").trim_end_matches("/mod");
+    let path = name.trim_end_matches(".rs").trim_end_matches("/mod").trim_end_matches("/lib");
     path.split('/').map(str::to_string).collect()
 }
 
@@ -129,11 +132,12 @@ fn branches(group: &str) -> Vec<&str> {
     branches
 }
 
-/// A path that begins with `crate` or `super` as a path from the root.
+/// A path that begins with `crate` or `super` as a path from `src`.
 fn absolute(from: &[String], path: &[String]) -> Vec<String> {
     let supers = path.iter().take_while(|name| *name == "super").count();
+    let is_crate = from.first().is_some_and(|name| CRATES.contains(&name.as_str()));
     match supers {
-        0 => path[1..].to_vec(),
+        0 => [&from[..usize::from(is_crate)], &path[1..]].concat(),
         _ => [&from[..from.len() - supers], &path[supers..]].concat(),
     }
 }
@@ -149,4 +153,6 @@ fn paths_are_found_in_use_trees() {
     let from = module_path("skills/yaml/mod.rs");
     let parent = ["super".to_string(), "check".to_string()];
     assert_eq!(absolute(&from, &parent), ["skills", "check"]);
+    let own = ["crate".to_string(), "check".to_string()];
+    assert_eq!(absolute(&from, &own), ["skills", "check"]);
 }

@@ -46,11 +46,6 @@ pub(crate) fn sources() -> Vec<Source> {
 }
 
 impl Source {
-    /// The module at the top level that the file belongs to.
-    pub(crate) fn module(&self) -> &str {
-        self.name.split(['/', '.']).next().unwrap()
-    }
-
     pub(crate) fn is_test(&self) -> bool {
         self.name.ends_with("tests.rs")
     }

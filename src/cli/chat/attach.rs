@@ -5,12 +5,12 @@ use std::ffi::OsStr;
 use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::invocation;
-use crate::error::{ErrorKind, Result};
-use crate::limits;
-use crate::media::Image;
-use crate::message::{InvokedSkill, Message, UserMessage};
-use crate::text;
 use crate::ui::Output;
+use base::error::{ErrorKind, Result};
+use base::limits;
+use base::media::Image;
+use base::message::{InvokedSkill, Message, UserMessage};
+use base::text;
 
 impl Chat<'_> {
     /// Attaches a file, whose name may contain spaces, or an address; without either, lists the

@@ -2,10 +2,10 @@
 
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::invocation::{ReservedName, SlashCommand};
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::text;
 use crate::ui::Output;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text;
 
 /// A row of the table of commands.
 pub(super) struct ChatCommand {

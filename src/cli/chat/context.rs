@@ -1,11 +1,11 @@
 //! `/compact` and `/tokens`.
 
 use crate::cli::chat::{Chat, LineOutcome};
-use crate::context::{ContextManager, SummaryOutcome};
-use crate::error::Result;
-use crate::event::RunStats;
-use crate::text::group_digits;
 use crate::ui::Output;
+use agent::context::{ContextManager, SummaryOutcome};
+use base::error::Result;
+use base::event::RunStats;
+use base::text::group_digits;
 
 impl Chat<'_> {
     /// Replaces all turns except the last with a summary.

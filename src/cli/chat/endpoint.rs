@@ -4,14 +4,14 @@
 use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::model_lookup::{ModelLookup, UnlistedModel, look_up_model, names};
-use crate::error::{Error, ErrorKind, FailedPart, Result};
-use crate::limits;
-use crate::model::Endpoint;
-use crate::model::Model as _;
-use crate::model::http::OLLAMA_PORT;
-use crate::model::http::{EndpointQuery, HttpModel, ModelListing, ReportedModel, ServerKind};
-use crate::text;
 use crate::ui::Output;
+use base::error::{Error, ErrorKind, FailedPart, Result};
+use base::limits;
+use base::text;
+use chat_api::Endpoint;
+use chat_api::Model as _;
+use chat_api::http::OLLAMA_PORT;
+use chat_api::http::{EndpointQuery, HttpModel, ModelListing, ReportedModel, ServerKind};
 
 impl Chat<'_> {
     /// Checks that the endpoint answers, accepts the credentials and has the model. An error ends

@@ -5,12 +5,12 @@ use std::time::Instant;
 use crate::cli::chat::commands::line_error;
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::facts::{added_lines, fact_lines, no_memory};
-use crate::error::{ErrorKind, Result};
-use crate::limits;
-use crate::memory::notes;
-use crate::model::Model as _;
 use crate::ui::Output;
-use crate::world::cancellation::Cancellation;
+use agent::memory::notes;
+use base::error::{ErrorKind, Result};
+use base::limits;
+use chat_api::Model as _;
+use host::cancellation::Cancellation;
 
 impl Chat<'_> {
     /// Warns at the start if the daily note cannot be written.

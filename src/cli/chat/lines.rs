@@ -2,24 +2,24 @@
 //! is a paste, a line with its continuation lines, or a block between `"""`.
 //!
 //! On most terminals an editor reads messages (see [`crate::ui::line_editor`]). Those of a simple
-//! one, and input typed while a turn runs, are read by [`crate::world::typing`].
+//! one, and input typed while a turn runs, are read by [`host::typing`].
 
 use std::collections::VecDeque;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use crate::cli::chat::commands;
-use crate::error::Result;
-use crate::limits;
-use crate::text::{self, counted, printable};
 use crate::ui::Output;
 use crate::ui::history::HistoryFile;
 use crate::ui::input::{self, StdinKind, StdinReader};
 use crate::ui::line_editor::{EditedText, LineEditor, MessageRules};
-use crate::world::cancellation::Cancellation;
-use crate::world::line_editing;
-use crate::world::signal::Interrupt;
-use crate::world::typing::TypedInput;
+use base::error::Result;
+use base::limits;
+use base::text::{self, counted, printable};
+use host::cancellation::Cancellation;
+use host::line_editing;
+use host::signal::Interrupt;
+use host::typing::TypedInput;
 
 const PROMPT: &str = "> ";
 /// The prompt for the next line of a message.

@@ -3,14 +3,14 @@
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::session_handle::{new_header, sessions_folder};
 use crate::cli::sessions::message_text;
-use crate::conversation::ConversationState;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::message::Message;
-use crate::model::Model as _;
-use crate::session::{SavedAs, SessionHeader, Sessions, check_name, format_age};
-use crate::text::counted;
 use crate::ui::Output;
+use agent::conversation::ConversationState;
+use agent::session::{SavedAs, SessionHeader, Sessions, check_name, format_age};
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::message::Message;
+use base::text::counted;
+use chat_api::Model as _;
 
 impl Chat<'_> {
     /// Prints the last turns of a continued conversation.

@@ -3,12 +3,12 @@
 use crate::cli::chat::commands::{self, AS_QUESTION, line_error};
 use crate::cli::chat::{Chat, LineOutcome};
 use crate::cli::invocation::{SlashCommand, SlashMeaning, invocation_error, report_use};
-use crate::error::{ErrorKind, Result};
-use crate::limits;
-use crate::message::UserMessage;
-use crate::skills::SkillSummary;
-use crate::text;
 use crate::ui::Output;
+use base::error::{ErrorKind, Result};
+use base::limits;
+use base::message::UserMessage;
+use base::text;
+use skills::SkillSummary;
 
 impl Chat<'_> {
     /// Handles a line that starts with `/name`: invokes the skill. An unknown single word, or a

@@ -1,10 +1,10 @@
 //! `/clear`, `/retry`, `/undo` and `/tools`.
 
 use crate::cli::chat::{Chat, LineOutcome, attach};
-use crate::conversation::ConversationState;
-use crate::limits;
-use crate::text;
 use crate::ui::Output;
+use agent::conversation::ConversationState;
+use base::limits;
+use base::text;
 
 impl Chat<'_> {
     /// Removes all messages and attachments.

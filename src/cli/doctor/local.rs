@@ -8,21 +8,21 @@ use serde_json::{Value, json};
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::doctor::skills;
 use crate::cli::run::{ExaminedRun, Run};
-use crate::error::{Error, ErrorKind, Fault, Result};
-use crate::limits;
-use crate::settings::{self, Settings};
-use crate::skills::Catalogue;
-use crate::skills::ScriptSettings;
-use crate::skills::probe::SANDBOX_FIX;
-use crate::skills::python::PythonChoice;
-use crate::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX, guardian_fault};
-use crate::skills::sandbox_grants::query_restrictions;
-use crate::system_prompt;
-use crate::text::one_line;
-use crate::tool::milliseconds;
-use crate::world::cancellation::{Cancellation, StopReason};
-use crate::world::capture::CaptureLimits;
-use crate::world::process::{ProcessExit, Restrictions};
+use ::skills::Catalogue;
+use ::skills::ScriptSettings;
+use ::skills::probe::SANDBOX_FIX;
+use ::skills::python::PythonChoice;
+use ::skills::python::{Interpreter, InterpreterQuery, PYTHON_FIX, guardian_fault};
+use ::skills::sandbox_grants::query_restrictions;
+use agent::system_prompt;
+use base::error::{Error, ErrorKind, Fault, Result};
+use base::limits;
+use base::settings::{self, Settings};
+use base::text::one_line;
+use base::tool::milliseconds;
+use host::cancellation::{Cancellation, StopReason};
+use host::capture::CaptureLimits;
+use host::process::{ProcessExit, Restrictions};
 
 /// Settings that are listed even if they are not set.
 const REQUIRED: [&str; 3] =
@@ -57,7 +57,7 @@ pub(super) fn configuration(examined: &ExaminedRun) -> DoctorCheck {
     let files = run.settings.files().iter();
     let skipped = files.flat_map(|file| file.notices.iter().cloned().chain(file.skipped_lines()));
     let warnings = skipped.chain(run.config.warnings.iter().cloned());
-    for warning in warnings.chain(crate::settings::misspelled::warnings(&run.settings)) {
+    for warning in warnings.chain(base::settings::misspelled::warnings(&run.settings)) {
         check.add_warning(warning.message.as_str(), setting_fix(&warning));
     }
     check.with_detail("settings", rows)

@@ -9,11 +9,11 @@ use crate::cli::options::CommonOptions;
 use crate::cli::run::{ExaminedRun, Run};
 use crate::cli::startup::Startup;
 use crate::config::EndpointWithoutModel;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
 use crate::ui::Output;
-use crate::world::cancellation::StopReason;
-use crate::world::signal::Signal;
+use base::error::{Error, ErrorKind, Result};
+use base::event::Event;
+use host::cancellation::StopReason;
+use host::signal::Signal;
 
 mod local;
 mod remote;

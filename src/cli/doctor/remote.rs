@@ -8,14 +8,14 @@ use crate::cli::doctor::trial;
 use crate::cli::installed_model::ONLY_MODEL;
 use crate::cli::model_lookup::{UnlistedModel, names};
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, FailedPart, Result};
-use crate::limits;
-use crate::model::Endpoint;
-use crate::model::http::{
+use base::error::{Error, ErrorKind, FailedPart, Result};
+use base::limits;
+use base::text::{self, group_digits};
+use base::tool::milliseconds;
+use chat_api::Endpoint;
+use chat_api::http::{
     ContextWindow, EndpointQuery, ListedModel, ModelListing, ServerKind, find_model,
 };
-use crate::text::{self, group_digits};
-use crate::tool::milliseconds;
 
 /// Why the remaining checks of the endpoint are not made.
 enum ChecksEnd {

@@ -4,10 +4,10 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::cli::help::wrap;
-use crate::error::{Error, ErrorKind, Result};
-use crate::event::Event;
-use crate::text::{counted, printable};
 use crate::ui::{Output, Tone};
+use base::error::{Error, ErrorKind, Result};
+use base::event::Event;
+use base::text::{counted, printable};
 
 /// Columns of the status mark, with the space after it.
 const MARK_COLUMNS: usize = 9;

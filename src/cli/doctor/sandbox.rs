@@ -4,12 +4,12 @@ use std::path::PathBuf;
 
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::run::{ExaminedRun, Run};
-use crate::error::{ErrorKind, Fault};
-use crate::limits;
-use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
-use crate::skills::python::Interpreter;
-use crate::skills::sandbox_grants::query_restrictions;
-use crate::world::sandbox;
+use base::error::{ErrorKind, Fault};
+use base::limits;
+use base::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE, Settings};
+use host::sandbox;
+use skills::python::Interpreter;
+use skills::sandbox_grants::query_restrictions;
 
 const NAME: &str = "sandbox";
 

@@ -6,14 +6,14 @@ use serde_json::{Value, json};
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::folders::shown_folders;
 use crate::cli::run::Run;
-use crate::error::Fault;
-use crate::limits;
-use crate::skills::check::{self, CheckedSkill};
-use crate::skills::python::Interpreter;
-use crate::skills::{
+use base::error::Fault;
+use base::limits;
+use base::text;
+use skills::check::{self, CheckedSkill};
+use skills::python::Interpreter;
+use skills::{
     Catalogue, FolderSummary, Problem, ProblemCounts, Rule, Severity, SkillSummary, venv,
 };
-use crate::text;
 
 /// Whether the skill's venv works; `None`: it has none.
 pub(super) fn has_working_venv(run: &Run, skill: &SkillSummary) -> Option<bool> {

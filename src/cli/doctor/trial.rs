@@ -6,19 +6,19 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use crate::agent::with_valid_arguments;
 use crate::cli::doctor::report::DoctorCheck;
 use crate::cli::one_shot::incomplete_error;
-use crate::conversation::Conversation;
-use crate::error::Result;
-use crate::event::{Event, EventSink};
-use crate::limits;
-use crate::model::http::HttpModel;
-use crate::model::{CallForms, FinishReason, Model, ModelRequest, read_marked_calls};
-use crate::model::{Endpoint, ToolCalling};
-use crate::text::counted;
-use crate::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
-use crate::world::cancellation::Cancellation;
+use agent::conversation::Conversation;
+use agent::turn::with_valid_arguments;
+use base::error::Result;
+use base::event::{Event, EventSink};
+use base::limits;
+use base::text::counted;
+use base::tool::{ToolCall, ToolDefinition, ToolResult, Usage, milliseconds, parse_arguments};
+use chat_api::http::HttpModel;
+use chat_api::{CallForms, FinishReason, Model, ModelRequest, read_marked_calls};
+use chat_api::{Endpoint, ToolCalling};
+use host::cancellation::Cancellation;
 
 const A: i64 = 317;
 const B: i64 = 588;

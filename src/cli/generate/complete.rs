@@ -3,8 +3,8 @@
 use super::KINDS;
 use crate::cli::commands::COMMANDS;
 use crate::cli::option_table::{OPTIONS, OptionRow};
-use crate::tools;
 use crate::ui::FORMATS;
+use agent::tools;
 
 /// What a shell should complete as the value of an option.
 enum ValueKind {

@@ -6,8 +6,8 @@ use std::fmt::Write as _;
 use crate::cli::commands::COMMANDS;
 use crate::cli::help::{STATUSES, SUMMARY, USAGES, meaning, wrap};
 use crate::cli::option_table::OPTIONS;
-use crate::limits;
-use crate::settings::SETTINGS;
+use base::limits;
+use base::settings::SETTINGS;
 
 const DESCRIPTION: &str = "\
 A skill is a folder of instructions, reference files and Python scripts for a particular task. The model \

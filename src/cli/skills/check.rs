@@ -11,12 +11,12 @@ use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::SkillSelection;
 use crate::cli::skills::skill_json::{ProblemJson, status_name};
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::skills::check::{self, CheckedSkill};
-use crate::skills::{Problem, ProblemCounts, Severity, SkillSummary, Skills};
-use crate::text;
 use crate::ui::{Output, Tone};
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text;
+use skills::check::{self, CheckedSkill};
+use skills::{Problem, ProblemCounts, Severity, SkillSummary, Skills};
 
 /// The report in JSON output.
 #[derive(Serialize)]

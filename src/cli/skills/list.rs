@@ -8,12 +8,12 @@ use crate::cli::run::Run;
 use crate::cli::skills::check::check_all;
 use crate::cli::skills::json::print_json;
 use crate::cli::skills::skill_json::{ProblemJson, SkillJson};
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::skills::ranking::Ranking;
-use crate::skills::{Catalogue, SkillSummary, Skills, check};
-use crate::text;
 use crate::ui::Output;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text;
+use skills::ranking::Ranking;
+use skills::{Catalogue, SkillSummary, Skills, check};
 
 /// The list in JSON output.
 #[derive(Serialize)]

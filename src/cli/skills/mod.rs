@@ -5,10 +5,10 @@ use crate::cli::run::Run;
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
-use crate::error::Result;
-use crate::settings::SCRIPT_SANDBOX;
-use crate::skills::install::Staging;
 use crate::ui::Output;
+use base::error::Result;
+use base::settings::SCRIPT_SANDBOX;
+use skills::install::Staging;
 
 mod check;
 pub(super) mod eval;

@@ -5,11 +5,11 @@ use serde_json::json;
 use crate::cli::run::Run;
 use crate::cli::skills::json::print_json;
 use crate::cli::values::usage;
-use crate::error::Result;
-use crate::limits;
-use crate::skills::skeleton;
-use crate::text::{self, shell_quoted};
 use crate::ui::Output;
+use base::error::Result;
+use base::limits;
+use base::text::{self, shell_quoted};
+use skills::skeleton;
 
 /// The name of the document of a new skill.
 const DOCUMENT: &str = "SKILL.md";

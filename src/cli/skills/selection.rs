@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::folders::{shown_folders, skills_command};
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, Fault, Result};
-use crate::limits;
-use crate::skills::{Catalogue, Problem, Rule, Skill, SkillSummary, Skills};
-use crate::text;
-use crate::world::confined::OpenError;
+use base::error::{Error, ErrorKind, Fault, Result};
+use base::limits;
+use base::text;
+use host::confined::OpenError;
+use skills::{Catalogue, Problem, Rule, Skill, SkillSummary, Skills};
 
 /// The skills that an argument selects: by a name in the skills folders, or by a path, which
 /// contains a slash or is `.` or `..`.

@@ -13,18 +13,18 @@ use crate::cli::run::Run;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::SkillSelection;
 use crate::cli::values::usage;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::skills::Skill;
-use crate::skills::needs::{InferredPackage, NamedNeeds, Needs};
-use crate::skills::packages::nearly_named;
-use crate::skills::programs::install_command;
-use crate::skills::setup::{SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup};
-use crate::text::shell_quoted;
 use crate::ui::Output;
-use crate::world::cancellation::Cancellation;
-use crate::world::files::find_program;
-use crate::world::terminal;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text::shell_quoted;
+use host::cancellation::Cancellation;
+use host::files::find_program;
+use host::terminal;
+use skills::Skill;
+use skills::needs::{InferredPackage, NamedNeeds, Needs};
+use skills::packages::nearly_named;
+use skills::programs::install_command;
+use skills::setup::{SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup};
 
 /// The result in JSON output.
 #[derive(Serialize)]

@@ -10,12 +10,12 @@ use crate::cli::skills::check::check_all;
 use crate::cli::skills::json::{self, print_json};
 use crate::cli::skills::selection::SkillSelection;
 use crate::cli::skills::skill_json::SkillJson;
-use crate::error::Result;
-use crate::limits;
-use crate::skills::file_list;
-use crate::skills::frontmatter;
-use crate::text;
 use crate::ui::Output;
+use base::error::Result;
+use base::limits;
+use base::text;
+use skills::file_list;
+use skills::frontmatter;
 
 /// One skill in JSON output: the fields of the list, the frontmatter and the files.
 #[derive(Serialize)]

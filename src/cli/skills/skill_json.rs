@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::cli::run::Run;
 use crate::cli::skills::json;
-use crate::skills::check::CheckedSkill;
-use crate::skills::needs::{NamedNeeds, Needs};
-use crate::skills::python::Interpreter;
-use crate::skills::{Problem, ProblemCounts, Severity, venv};
+use skills::check::CheckedSkill;
+use skills::needs::{NamedNeeds, Needs};
+use skills::python::Interpreter;
+use skills::{Problem, ProblemCounts, Severity, venv};
 
 /// A skill in JSON output, with its fields in the documented order.
 #[derive(Debug, Serialize)]

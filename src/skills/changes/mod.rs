@@ -11,8 +11,8 @@ use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::skills::Skill;
+use crate::Skill;
+use base::limits;
 
 mod scan;
 
@@ -20,7 +20,7 @@ use scan::{ChangeTime, EntryState, FolderScan, ScanBudget};
 
 /// State of a skill's folder before a script runs.
 #[derive(Debug)]
-pub(crate) struct SkillSnapshot<'s> {
+pub struct SkillSnapshot<'s> {
     skill: &'s Path,
     before: FolderScan,
     taken_at: ChangeTime,
@@ -28,7 +28,7 @@ pub(crate) struct SkillSnapshot<'s> {
 
 /// The changes since a [`SkillSnapshot`], by paths in the skill's folder.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct SkillChanges {
+pub struct SkillChanges {
     /// What was there and was changed or deleted, and new folders that tools fill.
     pub changed: Vec<PathBuf>,
     /// New files.
@@ -40,7 +40,7 @@ pub(crate) struct SkillChanges {
 impl SkillSnapshot<'_> {
     /// Records the state of the skill. `mark` is a file that was changed just before: its time is
     /// the start of the run.
-    pub(crate) fn capture<'s>(skill: &'s Skill, mark: &Path) -> io::Result<SkillSnapshot<'s>> {
+    pub fn capture<'s>(skill: &'s Skill, mark: &Path) -> io::Result<SkillSnapshot<'s>> {
         Ok(SkillSnapshot {
             skill: &skill.path,
             before: FolderScan::collect(&skill.path),
@@ -49,7 +49,7 @@ impl SkillSnapshot<'_> {
     }
 
     /// The changes since then; of a folder that tools fill, only the first one.
-    pub(crate) fn changes(&self) -> SkillChanges {
+    pub fn changes(&self) -> SkillChanges {
         let after = FolderScan::collect(self.skill);
         let mut budget = ScanBudget::new(limits::VENV_FILES);
         let mut changes = SkillChanges::default();

@@ -7,10 +7,10 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::limits;
-use crate::skills::skill::is_document_name;
-use crate::skills::venv::SETUP_FOLDER;
-use crate::world::confined::{Root, read_whole};
+use crate::skill::is_document_name;
+use crate::venv::SETUP_FOLDER;
+use base::limits;
+use host::confined::{Root, read_whole};
 
 /// Folders that tools fill: they have too many files to record each.
 const TOOL_FOLDERS: [&str; 5] = ["venv", ".venv", "node_modules", ".git", SETUP_FOLDER];

@@ -2,15 +2,15 @@
 //! from here, so that all count alike.
 
 use super::{check, check_python};
-use crate::skills::needs::{NamedNeeds, Needs};
-use crate::skills::packages::any_module_of;
-use crate::skills::{Problem, Rule, Skill, SkillSummary, Skills};
-use crate::skills::{ScriptSettings, SkillsFolder};
-use crate::world::cancellation::Cancellation;
+use crate::needs::{NamedNeeds, Needs};
+use crate::packages::any_module_of;
+use crate::{Problem, Rule, Skill, SkillSummary, Skills};
+use crate::{ScriptSettings, SkillsFolder};
+use host::cancellation::Cancellation;
 
 /// A skill of a catalogue, and its problems.
 #[derive(Debug)]
-pub(crate) struct CheckedSkill {
+pub struct CheckedSkill {
     /// Its entry in the catalogue.
     pub summary: SkillSummary,
     /// The opened skill; `None`: it cannot be opened, or is not a skill.
@@ -23,7 +23,7 @@ pub(crate) struct CheckedSkill {
 
 impl CheckedSkill {
     /// Checks everything except Python.
-    pub(crate) fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
+    pub fn open(summary: SkillSummary, skills: &Skills) -> CheckedSkill {
         let (skill, mut problems) = match skills.open_listed(&summary) {
             Ok(skill) => {
                 let problems = check(&skill);
@@ -55,7 +55,7 @@ fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Proble
 /// # Errors
 ///
 /// The run was cancelled; the text says why.
-pub(crate) fn add_python_problems(
+pub fn add_python_problems(
     checked: &mut [CheckedSkill],
     scripts: &ScriptSettings,
     skills_folders: &[SkillsFolder],

@@ -1,10 +1,10 @@
 //! Checks of the document as a file and as text: its name, encoding, syntax and length.
 
 use super::{DocumentText, Findings};
-use crate::limits;
-use crate::skills::{Problem, Rule, Severity, Skill};
-use crate::text;
-use crate::world::confined::{self, EntryKind, OpenError};
+use crate::{Problem, Rule, Severity, Skill};
+use base::limits;
+use base::text;
+use host::confined::{self, EntryKind, OpenError};
 
 /// The document's name in every client.
 pub(super) const DOCUMENT_NAME: &str = "SKILL.md";

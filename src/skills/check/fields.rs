@@ -6,11 +6,11 @@
 use serde_json::Value;
 
 use super::{DocumentText, Findings, display_value};
-use crate::limits;
-use crate::skills::frontmatter::type_name;
-use crate::skills::skeleton::{invalid_name_reason, nearest_valid_name, quoted_name};
-use crate::skills::yaml::lines::FIELDS;
-use crate::skills::{Rule, Skill};
+use crate::frontmatter::type_name;
+use crate::skeleton::{invalid_name_reason, nearest_valid_name, quoted_name};
+use crate::yaml::lines::FIELDS;
+use crate::{Rule, Skill};
+use base::limits;
 
 /// Checks every field.
 pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
@@ -21,7 +21,7 @@ pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findi
 }
 
 /// Whether a text is a valid skill name.
-pub(in crate::skills) fn is_name(name: &str) -> bool {
+pub(crate) fn is_name(name: &str) -> bool {
     invalid_name_reason(name).is_none()
 }
 

@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 
 use super::Findings;
 use super::document::DOCUMENT_NAME;
-use crate::limits;
-use crate::skills::{Problem, Rule, Skill};
-use crate::world::confined::{EntryKind, FolderEntry, OpenError};
+use crate::{Problem, Rule, Skill};
+use base::limits;
+use host::confined::{EntryKind, FolderEntry, OpenError};
 
 /// Checks every file and folder, level by level.
 pub(super) fn check(skill: &Skill, findings: &mut Findings) {

@@ -10,7 +10,7 @@
 use std::collections::BTreeMap;
 
 use super::own_paths::{MentionContext, is_placeholder};
-use crate::text::{FenceLine, OpenFences, fence_language, is_shell_language};
+use base::text::{FenceLine, OpenFences, fence_language, is_shell_language};
 
 /// A file that a document names.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -2,19 +2,19 @@
 //!
 //! [`check`] examines one skill and changes nothing. Problems that only an interpreter can find
 //! come from the probe and are described by [`check_python()`]. Every rule is a row of
-//! [`crate::skills::RULES`].
+//! [`crate::RULES`].
 //!
 //! The linter must not report problems in good skills: the rules were measured on published
 //! skills.
 
 use std::path::Path;
 
-use crate::limits;
-use crate::skills::evals::{EvalsProblem, SkillEvals};
-use crate::skills::frontmatter::{self, Frontmatter};
-use crate::skills::yaml::fence::line_number;
-use crate::skills::{Catalogue, Problem, Rule, Severity, Skill};
-use crate::text;
+use crate::evals::{EvalsProblem, SkillEvals};
+use crate::frontmatter::{self, Frontmatter};
+use crate::yaml::fence::line_number;
+use crate::{Catalogue, Problem, Rule, Severity, Skill};
+use base::limits;
+use base::text;
 
 mod checked_skill;
 mod document;
@@ -31,7 +31,7 @@ mod scripts;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use checked_skill::{CheckedSkill, add_python_problems};
+pub use checked_skill::{CheckedSkill, add_python_problems};
 pub(super) use fields::is_name;
 pub use python::check_python;
 
@@ -69,7 +69,7 @@ fn is_document(file: &Path) -> bool {
 
 /// Problems between skills and of the skills folders; their `file` is the absolute path of the
 /// folder.
-pub(crate) fn check_catalogue(catalogue: &Catalogue) -> Vec<Problem> {
+pub fn check_catalogue(catalogue: &Catalogue) -> Vec<Problem> {
     catalogue.folder_errors.iter().chain(&catalogue.problems).cloned().collect()
 }
 

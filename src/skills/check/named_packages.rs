@@ -7,10 +7,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::Path;
 
-use crate::limits;
-use crate::skills::Skill;
-use crate::skills::packages::normalized_name;
-use crate::world::confined::{WalkLimits, read_whole};
+use crate::Skill;
+use crate::packages::normalized_name;
+use base::limits;
+use host::confined::{WalkLimits, read_whole};
 
 /// Suffixes of files in which every word counts.
 const TEXTS: [&str; 9] = ["md", "mdx", "txt", "rst", "toml", "yml", "yaml", "cfg", "sh"];

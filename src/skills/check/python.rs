@@ -10,15 +10,15 @@ use std::path::{Path, PathBuf};
 
 use super::named_packages::NamedPackages;
 use super::{Findings, display_value};
-use crate::secret::mask_url_logins;
-use crate::skills::probe::{
+use crate::probe::{
     Declaration, ProbeResult, ProbedImport, ProbedSkill, is_sample_file, probe_skills,
 };
-use crate::skills::python::{Interpreter, InterpreterError, setup_command};
-use crate::skills::venv::{self, VenvRecord, lacks_listed_requirements};
-use crate::skills::{Problem, Rule, Skill};
-use crate::skills::{ScriptSettings, SkillsFolder};
-use crate::world::cancellation::Cancellation;
+use crate::python::{Interpreter, InterpreterError, setup_command};
+use crate::venv::{self, VenvRecord, lacks_listed_requirements};
+use crate::{Problem, Rule, Skill};
+use crate::{ScriptSettings, SkillsFolder};
+use base::secret::mask_url_logins;
+use host::cancellation::Cancellation;
 
 /// Returns the Python problems of each skill, in the order of `skills`. Every interpreter is
 /// started once for all skills that it runs, and confined like their scripts.

@@ -14,12 +14,12 @@ use super::mentions::{Mention, MentionKind, find_mentions};
 use super::own_paths::MentionContext;
 use super::scripts::CommandCheck;
 use super::{DocumentText, Findings, Place, is_name, list_names};
-use crate::limits;
-use crate::skills::names::is_plugin;
-use crate::skills::skill::DOCUMENT_NAME;
-use crate::skills::{Problem, Rule, Skill};
-use crate::text;
-use crate::world::confined::{self, EntryKind, OpenError, OpenFile, PathTarget};
+use crate::names::is_plugin;
+use crate::skill::DOCUMENT_NAME;
+use crate::{Problem, Rule, Skill};
+use base::limits;
+use base::text;
+use host::confined::{self, EntryKind, OpenError, OpenFile, PathTarget};
 
 /// Levels from a skill up to the root of a repository with plugins.
 const FOLDERS_ABOVE: usize = 4;

@@ -5,9 +5,9 @@ use std::path::Path;
 
 use super::mentions::MentionKind;
 use super::{Place, list_names};
-use crate::limits;
-use crate::skills::{Problem, Rule};
-use crate::world::confined::{self, OpenFile};
+use crate::{Problem, Rule};
+use base::limits;
+use host::confined::{self, OpenFile};
 
 /// Mode bits of which one is required to execute a file.
 const EXECUTABLE: u32 = 0o111;

@@ -6,10 +6,10 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 use super::*;
-use crate::skills::{RULES, RuleRow, Skills};
-use crate::world::clock::thread_time;
-use crate::world::confined::Root;
-use crate::world::scratch::Scratch;
+use crate::{RULES, RuleRow, Skills};
+use host::clock::thread_time;
+use host::confined::Root;
+use host::scratch::Scratch;
 
 /// A skill in a temporary folder.
 pub(super) struct TestSkill {

@@ -4,10 +4,10 @@ use regex_lite::{Regex, RegexBuilder};
 
 use super::Assertion;
 use super::fields::{Field, FieldProblem};
-use crate::event::Actions;
-use crate::limits;
-use crate::text;
-use crate::world::confined::{Root, read_whole};
+use base::event::Actions;
+use base::limits;
+use base::text;
+use host::confined::{Root, read_whole};
 
 const KEYS: [&str; 6] =
     ["answer_contains", "answer_matches", "files", "skill", "script", "returncode"];
@@ -15,7 +15,7 @@ const FILE_KEYS: [&str; 3] = ["path", "contains", "matches"];
 
 /// The assertions of a task.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Checks {
+pub struct Checks {
     list: Vec<Check>,
 }
 
@@ -43,7 +43,7 @@ enum WantedText {
 }
 
 /// What a run did.
-pub(crate) struct Observed<'r> {
+pub struct Observed<'r> {
     /// The final answer.
     pub answer: &'r str,
     /// The actions of the tools.
@@ -84,7 +84,7 @@ impl Checks {
 
     /// Decides each assertion, without the skill only those about the result: the others would
     /// make every skill look useful.
-    pub(crate) fn judge(&self, run: &Observed<'_>, has_skill: bool) -> Vec<Assertion> {
+    pub fn judge(&self, run: &Observed<'_>, has_skill: bool) -> Vec<Assertion> {
         let counts = |check: &&Check| has_skill || matches!(check, Check::Text { .. });
         self.list.iter().filter(counts).map(|check| check.judge(run)).collect()
     }

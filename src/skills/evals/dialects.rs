@@ -8,11 +8,11 @@ use serde_json::Value;
 use super::checks::Checks;
 use super::fields::{Field, FieldProblem};
 use super::{EvalCase, ExpectedSkill, FOLDER, Goal, Task, TaskFile};
-use crate::limits;
-use crate::skills::Skill;
-use crate::skills::private::has_private_name;
-use crate::text;
-use crate::world::confined::{OpenError, PathTarget};
+use crate::Skill;
+use crate::private::has_private_name;
+use base::limits;
+use base::text;
+use host::confined::{OpenError, PathTarget};
 
 /// Keys under which an object holds the cases.
 const LISTS: [&str; 3] = ["evals", "cases", "queries"];

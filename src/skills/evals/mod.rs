@@ -14,20 +14,20 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::limits;
-use crate::skills::Skill;
-use crate::world::confined::{EntryKind, FolderEntry, OpenError, PathTarget, read_whole};
+use crate::Skill;
+use base::limits;
+use host::confined::{EntryKind, FolderEntry, OpenError, PathTarget, read_whole};
 
-pub(crate) use checks::{Checks, Observed};
+pub use checks::{Checks, Observed};
 
 /// The folder of the files.
-pub(crate) const FOLDER: &str = "evals";
+pub const FOLDER: &str = "evals";
 /// The file with tasks, which must be one of the dialects; other files may be data.
 const TASKS_FILE: &str = "evals.json";
 
 /// The tests of a skill.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct SkillEvals {
+pub struct SkillEvals {
     /// The cases of all files.
     pub cases: Vec<EvalCase>,
     /// What is wrong with the files.
@@ -36,7 +36,7 @@ pub(crate) struct SkillEvals {
 
 /// A test.
 #[derive(Clone, Debug)]
-pub(crate) struct EvalCase {
+pub struct EvalCase {
     /// Its name, unique among the triggers or the tasks of the skill.
     pub id: String,
     /// What the model is asked.
@@ -47,7 +47,7 @@ pub(crate) struct EvalCase {
 
 /// What should happen in a test.
 #[derive(Clone, Debug)]
-pub(crate) enum Goal {
+pub enum Goal {
     /// This skill comes into play.
     Trigger(ExpectedSkill),
     /// The result of a task is correct.
@@ -56,7 +56,7 @@ pub(crate) enum Goal {
 
 /// The first skill that the model should use.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum ExpectedSkill {
+pub enum ExpectedSkill {
     /// The skill that the test belongs to.
     This,
     /// Another one or none.
@@ -69,7 +69,7 @@ pub(crate) enum ExpectedSkill {
 
 /// What the result of a task must be.
 #[derive(Clone, Debug)]
-pub(crate) struct Task {
+pub struct Task {
     /// What a good result is, for the judge.
     pub expected_output: String,
     /// The files of the working folder.
@@ -82,7 +82,7 @@ pub(crate) struct Task {
 
 /// A file of the working folder.
 #[derive(Clone, Debug)]
-pub(crate) struct TaskFile {
+pub struct TaskFile {
     /// Its path in the skill.
     pub source: String,
     /// Its path in the working folder.
@@ -91,7 +91,7 @@ pub(crate) struct TaskFile {
 
 /// An assertion about a run, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-pub(crate) struct Assertion {
+pub struct Assertion {
     /// What is asserted.
     pub text: String,
     /// `None`: it was not judged.
@@ -102,7 +102,7 @@ pub(crate) struct Assertion {
 
 /// What is wrong with a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct EvalsProblem {
+pub struct EvalsProblem {
     /// The file, relative to the skill.
     pub file: PathBuf,
     /// The problem, behind the value in the file that has it, such as `evals[2].files`.
@@ -111,7 +111,7 @@ pub(crate) struct EvalsProblem {
 
 impl SkillEvals {
     /// Reads the tests of a skill; none if it has no such folder.
-    pub(crate) fn read(skill: &Skill) -> SkillEvals {
+    pub fn read(skill: &Skill) -> SkillEvals {
         let mut evals = SkillEvals::default();
         let entries = match skill.root.open_target(FOLDER) {
             Ok(PathTarget::Folder(folder)) => folder.entries(limits::FOLDER_ENTRIES),

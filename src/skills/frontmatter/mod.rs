@@ -18,7 +18,7 @@ use super::yaml::fence::{
 };
 use super::yaml::lines::split_key;
 use super::yaml::{self, ParsedYaml};
-use crate::skills::Rule;
+use crate::Rule;
 
 /// The frontmatter of a document.
 #[derive(Clone, Debug, Default)]

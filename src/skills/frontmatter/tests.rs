@@ -3,7 +3,7 @@
 use serde_json::json;
 
 use super::*;
-use crate::world::clock::thread_time;
+use host::clock::thread_time;
 
 /// Each finding as `line rule`, with `lost` where a value is.
 fn findings(front: &Frontmatter) -> Vec<String> {

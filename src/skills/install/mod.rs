@@ -6,6 +6,6 @@ mod record;
 mod staging;
 mod tree;
 
-pub(crate) use names::PathSet;
-pub(crate) use staging::{StagedChange, Staging, StagingPlaces};
-pub(crate) use tree::{FoundFiles, FoundSkill, SkillFile, SourceTree};
+pub use names::PathSet;
+pub use staging::{StagedChange, Staging, StagingPlaces};
+pub use tree::{FoundFiles, FoundSkill, SkillFile, SourceTree};

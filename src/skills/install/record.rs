@@ -7,9 +7,9 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
-use crate::digest::sha256;
-use crate::world::files::write_new;
-use crate::world::random;
+use base::digest::sha256;
+use host::files::write_new;
+use host::random;
 
 /// A random name, which the record holds and a file in the hidden folder has.
 pub(super) struct ChangeRecord {

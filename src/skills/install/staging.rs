@@ -14,16 +14,16 @@ use std::time::Instant;
 
 use super::record::ChangeRecord;
 use super::{SkillFile, SourceTree};
-use crate::limits;
-use crate::skills::lock_file::{
+use crate::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, copy_digest, file_digests, has_below,
     is_left_out,
 };
-use crate::world::cancellation::{Cancellation, StopReason};
-use crate::world::confined::{EntryKind, FilePlace, OpenError, Root};
-use crate::world::files::{exchange, sync_file_system, with_writable_folders};
-use crate::world::lock::FolderLock;
-use crate::world::scratch::Scratch;
+use base::limits;
+use host::cancellation::{Cancellation, StopReason};
+use host::confined::{EntryKind, FilePlace, OpenError, Root};
+use host::files::{exchange, sync_file_system, with_writable_folders};
+use host::lock::FolderLock;
+use host::scratch::Scratch;
 
 /// The hidden folder, and the folders in it: before and after the decision.
 const INSTALL_FOLDER: &str = ".skills-runner-install";
@@ -31,7 +31,7 @@ const NEW: &str = "new";
 const DECIDED: &str = "decided";
 
 /// The places of a change.
-pub(crate) struct StagingPlaces<'p> {
+pub struct StagingPlaces<'p> {
     /// The skills folder.
     pub folder: &'p Path,
     /// The folder for temporary files.
@@ -42,7 +42,7 @@ pub(crate) struct StagingPlaces<'p> {
 
 /// A change of a skills folder that is being prepared in a temporary folder. The skills folder is
 /// locked only while it is changed.
-pub(crate) struct Staging {
+pub struct Staging {
     folder: PathBuf,
     /// The skills folder, if it was there.
     root: Option<Root>,
@@ -52,8 +52,10 @@ pub(crate) struct Staging {
 
 /// What a change has found and decided: the skills that are installed, with their files, and those
 /// that are replaced or removed, which must not be set up at the same time.
-pub(crate) struct StagedChange<'c> {
+pub struct StagedChange<'c> {
+    /// The skills that are written, by name.
     pub installed: Vec<(&'c str, &'c FileDigests)>,
+    /// The names of those that are replaced or removed.
     pub changed: &'c [String],
     /// Makes the new lock file of the present one; `None` if the skills are not as the user saw
     /// them any more.
@@ -63,7 +65,7 @@ pub(crate) struct StagedChange<'c> {
 impl Staging {
     /// Waits until no other command changes the skills folder, if it exists, and finishes or undoes
     /// an interrupted change. The error of a wait carries its reason.
-    pub(crate) fn open(
+    pub fn open(
         places: &StagingPlaces<'_>,
         cancellation: &Cancellation,
         on_wait: &mut dyn FnMut(),
@@ -81,12 +83,12 @@ impl Staging {
     }
 
     /// The lock file.
-    pub(crate) fn lock_file(&self) -> Result<LockFile, LockFileError> {
+    pub fn lock_file(&self) -> Result<LockFile, LockFileError> {
         self.root.as_ref().map_or_else(|| Ok(LockFile::default()), LockFile::read)
     }
 
     /// Finishes or undoes an interrupted change of this user, unless another command is at work there.
-    pub(crate) fn recover(folder: &Path, data: Option<&Path>) -> io::Result<()> {
+    pub fn recover(folder: &Path, data: Option<&Path>) -> io::Result<()> {
         if folder.join(INSTALL_FOLDER).symlink_metadata().is_err() {
             return Ok(());
         }
@@ -100,17 +102,17 @@ impl Staging {
     }
 
     /// The folder that holds the prepared skills.
-    pub(crate) fn new_folder(&self) -> &Path {
+    pub fn new_folder(&self) -> &Path {
         self.scratch.path()
     }
 
     /// The skills folder, if it was there at the start.
-    pub(crate) fn root(&self) -> Option<&Root> {
+    pub fn root(&self) -> Option<&Root> {
         self.root.as_ref()
     }
 
     /// Writes skills, each with its name and files, and returns the digests of the files.
-    pub(crate) fn add(
+    pub fn add(
         &self,
         tree: &SourceTree,
         skills: &[(String, Vec<SkillFile>)],
@@ -157,14 +159,14 @@ impl Staging {
     }
 
     /// Removes a prepared skill that is not installed after all.
-    pub(crate) fn discard(&self, name: &str) {
+    pub fn discard(&self, name: &str) {
         let _ = fs::remove_dir_all(self.new_folder().join(name));
     }
 
     /// Locks the skills folder, which is created if it is missing, puts the prepared skills in their
     /// places, removes those that only the old lock file has, and replaces the lock file. After an
     /// error everything is as before, or the next command finishes the change; the error says which.
-    pub(crate) fn commit(
+    pub fn commit(
         &self,
         change: &StagedChange<'_>,
         cancellation: &Cancellation,

@@ -1,10 +1,10 @@
 //! The commands `` !`command` `` in a document: other clients run them when they load it, and show
 //! their output instead. They are only found here.
 
-use crate::text::{FenceLine, OpenFences};
+use base::text::{FenceLine, OpenFences};
 
 /// Returns the commands of a document in their order, those in code left out.
-pub(crate) fn commands_on_load(document: &str) -> Vec<&str> {
+pub fn commands_on_load(document: &str) -> Vec<&str> {
     let mut fences = OpenFences::default();
     let prose = document.lines().filter(|line| fences.advance(line) == FenceLine::Outside);
     prose.flat_map(commands_of_line).collect()

@@ -7,10 +7,10 @@
 //! | `<skill-dir>`, `<skill_dir>`, `<path-to-skill>`, `{skill_dir}` | the skill's, if the document has one of its files behind it: it may mean any skill |
 //! | `~/.claude/skills/NAME` (also `.codex`, `.agents`, and without `~/`) | the skill's, if NAME is its name |
 
-use crate::skills::names::is_plugin;
-use crate::skills::skill::is_document_name;
-use crate::skills::skill_file::listed_paths;
-use crate::skills::{Skill, frontmatter};
+use crate::names::is_plugin;
+use crate::skill::is_document_name;
+use crate::skill_file::listed_paths;
+use crate::{Skill, frontmatter};
 
 const PLUGIN_ROOT: &str = "${CLAUDE_PLUGIN_ROOT}";
 /// Placeholders that always stand for a folder of this skill.

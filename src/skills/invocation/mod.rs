@@ -15,14 +15,14 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 
-use crate::limits;
-use crate::skills::frontmatter::{self, Frontmatter};
-use crate::skills::words::split_words;
+use crate::frontmatter::{self, Frontmatter};
+use crate::words::split_words;
+use base::limits;
 
 mod commands;
 mod folders;
 
-pub(crate) use commands::commands_on_load;
+pub use commands::commands_on_load;
 pub use folders::SkillFolders;
 
 const ARGUMENTS: &str = "ARGUMENTS";

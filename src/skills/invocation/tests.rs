@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::*;
-use crate::world::clock::thread_time;
+use host::clock::thread_time;
 
 const PLAIN: &str = "---\nname: s\ndescription: d\n---\n";
 const HINTED: &str = "---\nname: s\nargument-hint: [file] [format]\n---\n";

@@ -49,7 +49,7 @@ pub(super) fn npm_imports(line: &str) -> impl Iterator<Item = String> + '_ {
 
 /// The package that provides a module: `react-dom` of `react-dom/client`. `None`: it is one of
 /// Node.js, or a path.
-pub(crate) fn package_of_module(module: &str) -> Option<String> {
+pub fn package_of_module(module: &str) -> Option<String> {
     if module.contains(':') || module.starts_with("@/") {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use super::Needs;
 use super::shell::ShellReader;
-use crate::text::{FenceLine, OpenFences, fence_language, is_shell_language};
+use base::text::{FenceLine, OpenFences, fence_language, is_shell_language};
 
 /// Adds what the body of a document needs.
 pub(super) fn read(text: &str, needs: &mut Needs) {

@@ -6,16 +6,17 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::NamedNeeds;
-use crate::limits;
-use crate::skills::installed::InstalledPackages;
-use crate::skills::programs::alternatives_of;
-use crate::skills::python::Interpreter;
-use crate::skills::{ScriptSettings, Skill};
-use crate::world::files::{find_program, read_whole};
+use crate::installed::InstalledPackages;
+use crate::programs::alternatives_of;
+use crate::python::Interpreter;
+use crate::{ScriptSettings, Skill};
+use base::limits;
+use host::files::{find_program, read_whole};
 
 impl NamedNeeds {
     /// What is missing for a skill. Packages whose place is unknown are not reported.
-    pub(crate) fn missing(&self, skill: &Skill, scripts: &ScriptSettings) -> NamedNeeds {
+    #[must_use]
+    pub fn missing(&self, skill: &Skill, scripts: &ScriptSettings) -> NamedNeeds {
         let installed = installed_for(skill, scripts);
         let lacks = |name: &&String| installed.as_ref().is_some_and(|it| !it.has(name));
         let python = Interpreter::for_skill(skill, scripts).ok();

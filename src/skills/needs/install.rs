@@ -1,8 +1,8 @@
 //! Lines that install packages: `pip install NAME`, `npm install NAME` and their like.
 
-use crate::limits;
-use crate::skills::packages::{is_archive, package_name};
-use crate::skills::words::split_words;
+use crate::packages::{is_archive, package_name};
+use crate::words::split_words;
+use base::limits;
 
 /// The kind of the packages that a line installs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -11,17 +11,17 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::limits;
-use crate::skills::Skill;
-use crate::skills::frontmatter;
-use crate::skills::packages::{
+use crate::Skill;
+use crate::frontmatter;
+use crate::packages::{
     known_module, nearly_named, normalized_name, package_name, package_named, package_of,
 };
-use crate::skills::probe::{file_tree, own_modules};
-use crate::skills::programs::product_of;
-use crate::skills::requirements::listed_requirements;
-use crate::text::{one_line, one_line_name};
-use crate::world::confined::read_whole;
+use crate::probe::{file_tree, own_modules};
+use crate::programs::product_of;
+use crate::requirements::listed_requirements;
+use base::limits;
+use base::text::{one_line, one_line_name};
+use host::confined::read_whole;
 
 mod code;
 mod documents;
@@ -30,13 +30,13 @@ mod install;
 mod scripts;
 mod shell;
 
-pub(crate) use code::package_of_module;
+pub use code::package_of_module;
 pub(crate) use here::installed_for;
 use install::{Installer, NamedPackage};
 
 /// Things that a skill needs by name, or those of them that are missing. Names are sorted.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct NamedNeeds {
+pub struct NamedNeeds {
     /// Python packages, with normalized names.
     pub python: BTreeSet<String>,
     /// Packages of npm.
@@ -49,7 +49,7 @@ pub(crate) struct NamedNeeds {
 
 /// What a skill needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
-pub(crate) struct Needs {
+pub struct Needs {
     /// What it needs by name.
     #[serde(flatten)]
     pub named: NamedNeeds,
@@ -72,7 +72,7 @@ pub(crate) struct Needs {
 
 /// A Python package that a document installs.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct InferredPackage {
+pub struct InferredPackage {
     /// Normalized.
     pub name: String,
     /// What the command installs: a name with versions.
@@ -84,7 +84,7 @@ pub(crate) struct InferredPackage {
 impl InferredPackage {
     /// What is installed for it. `None`: it is neither well known nor what a command of the skill
     /// installs from the usual place, or its name is nearly a well-known one.
-    pub(crate) fn to_install(&self) -> Option<&str> {
+    pub fn to_install(&self) -> Option<&str> {
         let literal = self.requirement.as_deref();
         match package_named(&self.name) {
             Some(_) => literal.or(Some(&self.name)),
@@ -102,7 +102,7 @@ impl fmt::Display for InferredPackage {
 
 /// A line of a skill's file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct SourceLine {
+pub struct SourceLine {
     /// Relative to the skill's folder.
     pub file: PathBuf,
     /// Counted from 1.
@@ -135,7 +135,7 @@ impl NamedNeeds {
     }
 
     /// The kinds of which there is something, each with the names.
-    pub(crate) fn kinds(&self) -> Vec<(&'static str, String)> {
+    pub fn kinds(&self) -> Vec<(&'static str, String)> {
         let program = |name: &String| match product_of(name) {
             Some(product) if !product.eq_ignore_ascii_case(name) => format!("{name} ({product})"),
             _ => name.clone(),
@@ -167,7 +167,7 @@ enum NeedSource {
 
 impl Needs {
     /// The needs of a skill. Files that cannot be read have none.
-    pub(crate) fn of(skill: &Skill) -> Needs {
+    pub fn of(skill: &Skill) -> Needs {
         let mut needs = Needs::default();
         let tree = file_tree(skill);
         let own = own_modules(&tree);
@@ -203,7 +203,7 @@ impl Needs {
     }
 
     /// The kinds of which there is something, with the names.
-    pub(crate) fn kinds(&self) -> Vec<(&'static str, String)> {
+    pub fn kinds(&self) -> Vec<(&'static str, String)> {
         let hosts = Some(("hosts", joined(&self.hosts))).filter(|(_, names)| !names.is_empty());
         self.named.kinds().into_iter().chain(hosts).collect()
     }

@@ -7,11 +7,11 @@ use serde_json::Value;
 use super::Needs;
 use super::code::{npm_imports, python_imports};
 use super::install::{Installer, npm_name};
-use crate::bounded;
-use crate::skills::packages::{normalized_name, package_of};
-use crate::skills::programs::is_everywhere;
-use crate::skills::yaml;
-use crate::text::one_line_name;
+use crate::packages::{normalized_name, package_of};
+use crate::programs::is_everywhere;
+use crate::yaml;
+use base::bounded;
+use base::text::one_line_name;
 
 /// Adds what a Python file needs.
 pub(super) fn read_python(text: &str, own: &BTreeSet<String>, needs: &mut Needs) {

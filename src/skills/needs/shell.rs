@@ -3,9 +3,9 @@
 
 use super::Needs;
 use super::install::{Installer, install_command, is_before_command};
-use crate::limits;
-use crate::skills::programs::is_everywhere;
-use crate::skills::words::split_words;
+use crate::programs::is_everywhere;
+use crate::words::split_words;
+use base::limits;
 
 /// A reading of a shell's lines, which may be continued and contain texts for other programs.
 #[derive(Default)]

@@ -10,17 +10,17 @@ use serde_json::json;
 
 use super::files::{FileRole, file_role, file_tree, is_sample_file, own_modules, top_module};
 use super::result::{ProbeResult, ProbedImport};
-use crate::limits;
-use crate::skills::ScriptSettings;
-use crate::skills::packages::{namespaced_modules, package_of};
-use crate::skills::python::{Interpreter, InterpreterQuery, python_path};
-use crate::skills::requirements::{DeclaredPackage, read_requirements};
-use crate::skills::{Problem, Rule, Skill};
-use crate::text::one_line;
-use crate::world::cancellation::Cancellation;
-use crate::world::capture::CaptureLimits;
-use crate::world::confined::read_whole;
-use crate::world::process::{ProcessOutcome, Restrictions};
+use crate::ScriptSettings;
+use crate::packages::{namespaced_modules, package_of};
+use crate::python::{Interpreter, InterpreterQuery, python_path};
+use crate::requirements::{DeclaredPackage, read_requirements};
+use crate::{Problem, Rule, Skill};
+use base::limits;
+use base::text::one_line;
+use host::cancellation::Cancellation;
+use host::capture::CaptureLimits;
+use host::confined::read_whole;
+use host::process::{ProcessOutcome, Restrictions};
 
 const PROGRAM: &str = include_str!("probe.py");
 

@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 
-use crate::limits;
-use crate::skills::Skill;
-use crate::skills::requirements::REQUIREMENTS_FILES;
-use crate::world::confined::{FileTree, WalkLimits};
+use crate::Skill;
+use crate::requirements::REQUIREMENTS_FILES;
+use base::limits;
+use host::confined::{FileTree, WalkLimits};
 
 /// Kind of a file that the probe reads.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

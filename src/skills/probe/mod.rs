@@ -8,15 +8,15 @@
 
 use std::time::Instant;
 
-use crate::error::Fault;
-use crate::limits;
-use crate::skills::python::{Interpreter, InterpreterError, guardian_fault};
-use crate::skills::sandbox_grants::query_restrictions;
-use crate::skills::{ScriptSettings, SkillsFolder};
-use crate::skills::{Skill, venv};
-use crate::text::one_line;
-use crate::world::cancellation::Cancellation;
-use crate::world::process::{ProcessExit, ProcessOutcome, Restrictions};
+use crate::python::{Interpreter, InterpreterError, guardian_fault};
+use crate::sandbox_grants::query_restrictions;
+use crate::{ScriptSettings, SkillsFolder};
+use crate::{Skill, venv};
+use base::error::Fault;
+use base::limits;
+use base::text::one_line;
+use host::cancellation::Cancellation;
+use host::process::{ProcessExit, ProcessOutcome, Restrictions};
 
 mod batch;
 mod files;
@@ -29,7 +29,7 @@ pub use result::ProbeResult;
 pub(crate) use result::{Declaration, ProbedImport};
 
 /// The remedy for an interpreter that does not start in the sandbox.
-pub(crate) const SANDBOX_FIX: &str = "name the files that it needs in SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
+pub const SANDBOX_FIX: &str = "name the files that it needs in SCRIPT_SANDBOX_READ, or set SCRIPT_PYTHON to another interpreter";
 
 /// A skill after the probe.
 #[derive(Clone, Debug)]

@@ -2,9 +2,9 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::skills::packages::{normalized_name, package_name};
-use crate::skills::requirements::DeclaredPackage;
-use crate::skills::{Problem, Rule};
+use crate::packages::{normalized_name, package_name};
+use crate::requirements::DeclaredPackage;
+use crate::{Problem, Rule};
 
 /// The probe's result for one skill.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

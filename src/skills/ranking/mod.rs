@@ -9,9 +9,9 @@
 use std::collections::HashSet;
 use std::iter;
 
-use crate::limits;
-use crate::skills::lookup::OpenFolders;
-use crate::skills::{SkillSummary, Skills};
+use crate::lookup::OpenFolders;
+use crate::{SkillSummary, Skills};
+use base::limits;
 
 mod note;
 mod stemmer;
@@ -41,7 +41,7 @@ const FEW_SKILLS: usize = 10;
 
 /// The skills for a question.
 #[derive(Debug)]
-pub(crate) struct Ranking<'c> {
+pub struct Ranking<'c> {
     /// The skills that mention a word of the question, the best first.
     mentioning: Vec<&'c SkillSummary>,
     /// How many of them a search lists at most: fewer if none surely fits the question, by its
@@ -53,7 +53,7 @@ pub(crate) struct Ranking<'c> {
 
 impl<'c> Ranking<'c> {
     /// Ranks the skills. `None` if there are none, or no words in the question.
-    pub(crate) fn new(
+    pub fn new(
         skills: &Skills,
         candidates: &[&'c SkillSummary],
         question: &str,
@@ -97,7 +97,7 @@ impl<'c> Ranking<'c> {
 
     /// The skills for a question, the best first: by turns those for the whole question and for
     /// each of its parts, as the words of one part say nothing about another.
-    pub(crate) fn by_parts(
+    pub fn by_parts(
         skills: &Skills,
         candidates: &[&'c SkillSummary],
         question: &str,
@@ -125,7 +125,7 @@ impl<'c> Ranking<'c> {
     }
 
     /// The skills that a search lists: the best ones, or the nearest if none fits.
-    pub(crate) fn found(&self) -> &[&'c SkillSummary] {
+    pub fn found(&self) -> &[&'c SkillSummary] {
         &self.mentioning[..self.mentioning.len().min(self.listed)]
     }
 }

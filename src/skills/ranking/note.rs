@@ -5,13 +5,13 @@ use std::collections::{BTreeSet, HashSet};
 
 use super::Ranking;
 use super::words::{WordStarts, for_each_word, is_unspaced};
-use crate::limits;
-use crate::skills::SkillSummary;
-use crate::text::{self, counted};
+use crate::SkillSummary;
+use base::limits;
+use base::text::{self, counted};
 
 impl Ranking<'_> {
     /// The note about the skills that were found among the `candidates`.
-    pub(crate) fn note(&self, candidates: &[&SkillSummary]) -> String {
+    pub fn note(&self, candidates: &[&SkillSummary]) -> String {
         let note = match (self.found().len(), self.mentioning.len()) {
             (0, _) => format!("no skill fits, of {}", counted(candidates.len(), "skill")),
             _ if self.listed < limits::FOUND_SKILLS => {

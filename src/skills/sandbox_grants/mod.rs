@@ -16,18 +16,18 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::error::Fault;
-use crate::limits;
-use crate::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
-use crate::skills::private::{PrivateEntries, is_private_name};
-use crate::skills::protected::{self, canonical, is_skill, without_following};
-use crate::skills::python::{Interpreter, is_executable};
-use crate::skills::{SandboxConfig, ScriptSettings, SkillsFolder};
-use crate::world::confined::VENV_MARKER;
-use crate::world::files;
-use crate::world::files::split_path_list;
-use crate::world::process::Restrictions;
-use crate::world::sandbox::{Grants, Sandbox};
+use crate::private::{PrivateEntries, is_private_name};
+use crate::protected::{self, canonical, is_skill, without_following};
+use crate::python::{Interpreter, is_executable};
+use crate::{SandboxConfig, ScriptSettings, SkillsFolder};
+use base::error::Fault;
+use base::limits;
+use base::settings::{SCRIPT_SANDBOX, SCRIPT_SANDBOX_READ, SCRIPT_SANDBOX_WRITE};
+use host::confined::VENV_MARKER;
+use host::files;
+use host::files::split_path_list;
+use host::process::Restrictions;
+use host::sandbox::{Grants, Sandbox};
 use system::{NEVER_GRANTED, OTHER_DATA, SYSTEM_FOLDERS, SYSTEM_SETTINGS, VERSION_FILES};
 
 /// Folder of the locks and shared memory that `multiprocessing` needs.
@@ -42,7 +42,7 @@ const SEARCH_VARIABLES: [&str; 3] = ["PATH", "LD_LIBRARY_PATH", "PYTHONPATH"];
 
 /// The input that determines the grants for one program.
 #[derive(Debug)]
-pub(crate) struct GrantRequest<'a> {
+pub struct GrantRequest<'a> {
     /// The folder of the skill whose script runs; `None` for an interpreter query.
     pub folder: Option<&'a Path>,
     /// The interpreter; `None` for a command without a venv.
@@ -64,7 +64,7 @@ pub(crate) struct GrantRequest<'a> {
 impl GrantRequest<'_> {
     /// The restrictions that the program's process applies before it starts, or why no
     /// sandbox is possible. `limit` is the program's time limit.
-    pub(crate) fn restrictions(&self, limit: Duration) -> Result<Restrictions, Fault> {
+    pub fn restrictions(&self, limit: Duration) -> Result<Restrictions, Fault> {
         let sandbox = self
             .grants()
             .and_then(|grants| Sandbox::new(&grants, limit).map_err(Fault::without_fix));
@@ -81,7 +81,7 @@ impl GrantRequest<'_> {
     }
 
     /// The grants, or why they cannot be given.
-    pub(crate) fn grants(&self) -> Result<Grants, Fault> {
+    pub fn grants(&self) -> Result<Grants, Fault> {
         let private = self.private_paths();
         let mut hidden: Vec<PathBuf> = private.into_iter().chain(self.other_skills()).collect();
         let mut write: Vec<PathBuf> = self.skill_folder(&hidden)?.into_iter().collect();
@@ -274,7 +274,7 @@ impl GrantRequest<'_> {
     }
 
     /// Advice for a script that was denied access.
-    pub(crate) fn denial_hint(&self) -> String {
+    pub fn denial_hint(&self) -> String {
         let more = match self.confinement.write.as_slice() {
             [] => String::new(),
             folders => {
@@ -298,7 +298,7 @@ impl GrantRequest<'_> {
 
 /// The sandbox for an `InterpreterQuery`, which belongs to no skill; `None` if scripts run
 /// without a sandbox. On an error (no sandbox is possible) the interpreter must not be started.
-pub(crate) fn query_restrictions(
+pub fn query_restrictions(
     python: &Interpreter,
     scripts: &ScriptSettings,
     skills_folders: &[SkillsFolder],

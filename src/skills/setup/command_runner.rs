@@ -9,17 +9,17 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::progress::{ProgressSink, SetupProgress};
-use crate::error::{Error, ErrorKind};
-use crate::limits;
-use crate::secret::mask_url_logins;
-use crate::skills::ScriptSettings;
-use crate::text::{self, shell_quoted};
-use crate::world::cancellation::Cancellation;
-use crate::world::capture::CaptureLimits;
-use crate::world::files::find_program;
-use crate::world::lines::{LineBuffer, LinePiece};
-use crate::world::lock::FolderLock;
-use crate::world::process::{
+use crate::ScriptSettings;
+use base::error::{Error, ErrorKind};
+use base::limits;
+use base::secret::mask_url_logins;
+use base::text::{self, shell_quoted};
+use host::cancellation::Cancellation;
+use host::capture::CaptureLimits;
+use host::files::find_program;
+use host::lines::{LineBuffer, LinePiece};
+use host::lock::FolderLock;
+use host::process::{
     Leftovers, ProcessExit, ProcessJob, ProcessOutcome, ScriptStream, run_with_output,
 };
 

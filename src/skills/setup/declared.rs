@@ -5,15 +5,15 @@ use std::path::Path;
 use std::time::Instant;
 
 use super::request::{SetupRequest, validate};
-use crate::error::{Error, ErrorKind};
-use crate::limits;
-use crate::secret::mask_url_logins;
-use crate::skills::packages::package_name;
-use crate::skills::probe::{ProbeResult, probe};
-use crate::skills::python::Interpreter;
-use crate::skills::requirements::REQUIREMENTS_FILES;
-use crate::skills::{Problem, Rule};
-use crate::text::{one_line, one_line_name};
+use crate::packages::package_name;
+use crate::probe::{ProbeResult, probe};
+use crate::python::Interpreter;
+use crate::requirements::REQUIREMENTS_FILES;
+use crate::{Problem, Rule};
+use base::error::{Error, ErrorKind};
+use base::limits;
+use base::secret::mask_url_logins;
+use base::text::{one_line, one_line_name};
 
 /// The requirements that a skill declares.
 pub(super) struct DeclaredNeeds {

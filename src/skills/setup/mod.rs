@@ -9,15 +9,15 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::error::{Error, ErrorKind};
-use crate::secret::mask_url_logins;
-use crate::skills::ScriptSettings;
-use crate::skills::installed::InstalledPackages;
-use crate::skills::needs::{InferredPackage, installed_for};
-use crate::skills::packages::{normalized_name, package_name};
-use crate::skills::python::{Interpreter, PythonChoice, is_executable, setup_command};
-use crate::skills::venv::{VenvRecord, path_in_skill};
-use crate::text::shell_quoted;
+use crate::ScriptSettings;
+use crate::installed::InstalledPackages;
+use crate::needs::{InferredPackage, installed_for};
+use crate::packages::{normalized_name, package_name};
+use crate::python::{Interpreter, PythonChoice, is_executable, setup_command};
+use crate::venv::{VenvRecord, path_in_skill};
+use base::error::{Error, ErrorKind};
+use base::secret::mask_url_logins;
+use base::text::shell_quoted;
 
 mod command_runner;
 mod declared;
@@ -28,13 +28,13 @@ mod venv_location;
 use command_runner::CommandRunner;
 use declared::DeclaredNeeds;
 use progress::ProgressSink;
-pub(crate) use progress::{SetupOutcome, SetupProgress, SetupSummary};
-pub(crate) use request::SetupRequest;
+pub use progress::{SetupOutcome, SetupProgress, SetupSummary};
+pub use request::SetupRequest;
 use request::{lock_skill, requested_packages};
 use venv_location::VenvLocation;
 
 /// Sets a skill up. On failure the skill is unchanged. Events and errors contain no login of a URL.
-pub(crate) fn setup(
+pub fn setup(
     request: &SetupRequest<'_>,
     on_progress: &mut ProgressSink<'_>,
 ) -> Result<SetupSummary, Error> {

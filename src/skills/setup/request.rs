@@ -4,16 +4,16 @@ use std::fs;
 use std::path::Path;
 
 use super::progress::{ProgressSink, SetupProgress};
-use crate::error::{Error, ErrorKind};
-use crate::skills::needs::InferredPackage;
-use crate::skills::packages::is_archive;
-use crate::skills::requirements::is_line_end;
-use crate::skills::{ScriptSettings, Skill};
-use crate::world::cancellation::{Cancellation, StopReason};
-use crate::world::lock::FolderLock;
+use crate::needs::InferredPackage;
+use crate::packages::is_archive;
+use crate::requirements::is_line_end;
+use crate::{ScriptSettings, Skill};
+use base::error::{Error, ErrorKind};
+use host::cancellation::{Cancellation, StopReason};
+use host::lock::FolderLock;
 
 /// A request for a setup.
-pub(crate) struct SetupRequest<'s> {
+pub struct SetupRequest<'s> {
     /// The skill.
     pub skill: &'s Skill,
     /// How its scripts run.

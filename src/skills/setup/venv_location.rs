@@ -14,9 +14,9 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::limits;
-use crate::skills::venv::{INCOMPLETE, PREVIOUS_VENV, SETUP_FOLDER};
-use crate::world::cancellation::Cancellation;
+use crate::venv::{INCOMPLETE, PREVIOUS_VENV, SETUP_FOLDER};
+use base::limits;
+use host::cancellation::Cancellation;
 
 /// The skill's folder as the location of a `venv`.
 pub(super) struct VenvLocation<'s> {
@@ -167,7 +167,7 @@ fn is_folder(path: &Path) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::scratch::Scratch;
+    use host::scratch::Scratch;
 
     type Files<'f> = &'f [(&'f str, &'f str)];
 

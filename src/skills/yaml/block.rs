@@ -7,8 +7,8 @@
 use serde_json::{Map, Value};
 
 use super::{YamlError, YamlNode, YamlPosition, YamlReader, insert_field, scalar};
-use crate::limits;
-use crate::skills::Rule;
+use crate::Rule;
+use base::limits;
 
 impl YamlReader<'_> {
     /// Reads the node that starts here. `inline` means that it is on the line of its key,

@@ -6,7 +6,7 @@
 use serde_json::{Map, Value};
 
 use super::{YamlError, YamlReader, insert_field};
-use crate::skills::Rule;
+use crate::Rule;
 
 impl YamlReader<'_> {
     /// Reads the collection that starts at this bracket.

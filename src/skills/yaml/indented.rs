@@ -9,10 +9,7 @@ use super::{normalize, parse};
 
 /// Offset of the first indented line in an entry that is a well-known field, indented by
 /// mistake. `has` returns whether the document has a field at its first column.
-pub(in crate::skills) fn find_indented_field(
-    entry: &str,
-    has: impl Fn(&str) -> bool,
-) -> Option<usize> {
+pub(crate) fn find_indented_field(entry: &str, has: impl Fn(&str) -> bool) -> Option<usize> {
     let (_, value) = split_key(entry)?;
     let own_line = value.split('\n').next()?.trim();
     let is_flow = own_line.starts_with(['[', '{']);
@@ -36,7 +33,7 @@ pub(in crate::skills) fn find_indented_field(
 
 /// The first line below a field's own line that looks like a field: its key, and the number
 /// of lines between.
-pub(in crate::skills) fn find_field_in_text(value: &str) -> Option<(&str, usize)> {
+pub(crate) fn find_field_in_text(value: &str) -> Option<(&str, usize)> {
     let lines = value.lines().enumerate().skip(1);
     let mut keys = lines.filter_map(|(below, line)| Some((indented_key(line)?, below)));
     keys.next()

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 
 /// The fields of the specification, and those of clients that have an effect.
-pub(in crate::skills) const FIELDS: [&str; 11] = [
+pub(crate) const FIELDS: [&str; 11] = [
     "name",
     "description",
     "license",
@@ -32,7 +32,7 @@ pub(crate) fn is_key_line(line: &str) -> bool {
 }
 
 /// The key at the start of a line, and all text after its colon.
-pub(in crate::skills) fn split_key(text: &str) -> Option<(&str, &str)> {
+pub(crate) fn split_key(text: &str) -> Option<(&str, &str)> {
     let line = text.split('\n').next()?;
     let quote = line.chars().next().filter(|c| "\"'".contains(*c));
     let (key, end) = if let Some(quote) = quote {
@@ -62,7 +62,7 @@ pub(super) fn is_item_line(line: &str) -> bool {
 }
 
 /// Whether a line is blank or a comment at its first column.
-pub(in crate::skills) fn is_blank_or_comment(line: &str) -> bool {
+pub(crate) fn is_blank_or_comment(line: &str) -> bool {
     line.starts_with('#') || line.trim().is_empty()
 }
 
@@ -79,7 +79,7 @@ pub(super) fn unindent(text: &str) -> Cow<'_, str> {
 }
 
 /// The text with four spaces for each tab that indents; other tabs are kept.
-pub(in crate::skills) fn expand_indent_tabs(text: &str) -> String {
+pub(crate) fn expand_indent_tabs(text: &str) -> String {
     let mut result = String::with_capacity(text.len());
     for line in text.split_inclusive('\n') {
         let content = line.trim_start_matches([' ', '\t']);
@@ -91,7 +91,7 @@ pub(in crate::skills) fn expand_indent_tabs(text: &str) -> String {
 
 /// The value as its author meant it: its lines as one text, with blank lines kept, and after
 /// `|` all line ends. `None` if nothing is left.
-pub(in crate::skills) fn value_as_text(rest: &str) -> Option<String> {
+pub(crate) fn value_as_text(rest: &str) -> Option<String> {
     let (own_line, below) = rest.split_once('\n').unwrap_or((rest, ""));
     let own_line = own_line.trim();
     let is_header = own_line.len() < 4

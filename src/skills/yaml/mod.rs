@@ -15,8 +15,8 @@
 mod block;
 pub mod fence;
 mod flow;
-pub(in crate::skills) mod indented;
-pub(in crate::skills) mod lines;
+pub(crate) mod indented;
+pub(crate) mod lines;
 mod repair;
 mod scalar;
 mod text;
@@ -26,8 +26,8 @@ use std::collections::BTreeMap;
 
 use serde_json::{Map, Value};
 
-use crate::limits;
-use crate::skills::Rule;
+use crate::Rule;
+use base::limits;
 pub use repair::repair;
 
 /// A problem in the YAML of a document.
@@ -145,7 +145,7 @@ fn insert_field(
 
 /// A key for a message: on one line and truncated.
 fn display_key(key: &str) -> String {
-    crate::text::one_line(key, limits::SUMMARY_CHARS)
+    base::text::one_line(key, limits::SUMMARY_CHARS)
 }
 
 /// A value and, if it is not text, its source text.

@@ -16,8 +16,8 @@ use super::lines::{
     value_as_text,
 };
 use super::{Diagnostic, ParsedYaml, YamlError, add_diagnostic, display_key, insert_field, parse};
-use crate::limits;
-use crate::skills::Rule;
+use crate::Rule;
+use base::limits;
 
 /// Reads as much as possible of a map that the strict reader refused. Lines must end in LF.
 /// The value is null if no field was found. There is always at least one diagnostic.

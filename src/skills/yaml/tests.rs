@@ -3,8 +3,8 @@
 use serde_json::{Value, json};
 
 use super::{Diagnostic, find_control_character, normalize, parse, parse_core, repair};
-use crate::limits;
-use crate::skills::Rule;
+use crate::Rule;
+use base::limits;
 
 #[track_caller]
 fn check(cases: &[(&str, Value)]) {

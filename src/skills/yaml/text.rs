@@ -6,7 +6,7 @@
 //! [`super::scalar`] decides whether plain text is a number.
 
 use super::{YamlError, YamlReader};
-use crate::skills::Rule;
+use crate::Rule;
 
 /// How a block treats the line ends after its text.
 #[derive(Clone, Copy, PartialEq)]

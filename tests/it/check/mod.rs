@@ -6,9 +6,10 @@ mod references;
 mod severities;
 
 use crate::harness::{Test, seconds};
+use skills::ScriptSettings;
+use skills::check;
+use skills::python::PythonChoice;
 use skills_runner::Cancellation;
-use skills_runner::internals::config::{PythonChoice, ScriptSettings};
-use skills_runner::internals::skills::check;
 use skills_runner::{Problem, Skill, Skills};
 use std::fs;
 use std::path::PathBuf;

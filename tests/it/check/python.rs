@@ -3,10 +3,10 @@
 use super::{problems, scripts};
 use crate::harness::{Test, interpreter};
 use crate::paths::as_an_ordinary_user;
+use skills::python::PythonChoice;
+use skills::venv::INCOMPLETE;
+use skills::{RULES, check};
 use skills_runner::Cancellation;
-use skills_runner::internals::config::PythonChoice;
-use skills_runner::internals::skills::venv::INCOMPLETE;
-use skills_runner::internals::skills::{RULES, check};
 use skills_runner::{Problem, Rule, Skills};
 use std::collections::BTreeSet;
 

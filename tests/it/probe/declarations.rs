@@ -2,7 +2,7 @@
 
 use super::{imports, open, probe_with, python, rows, scripts, shown};
 use crate::harness::{Test, interpreter};
-use skills_runner::internals::skills::probe::ProbeResult;
+use skills::probe::ProbeResult;
 use skills_runner::{Rule, Severity};
 use std::path::Path;
 

@@ -2,11 +2,12 @@
 
 use super::{imports, open, probe_with, python, rows, scripts, shown};
 use crate::harness::{Test, interpreter, seconds};
+use skills::ScriptSettings;
+use skills::probe::{ProbeResult, ProbedSkill, probe, probe_skills};
+use skills::python::Interpreter;
+use skills::python::PythonChoice;
+use skills::venv::INCOMPLETE;
 use skills_runner::Cancellation;
-use skills_runner::internals::config::{PythonChoice, ScriptSettings};
-use skills_runner::internals::skills::probe::{ProbeResult, ProbedSkill, probe, probe_skills};
-use skills_runner::internals::skills::python::Interpreter;
-use skills_runner::internals::skills::venv::INCOMPLETE;
 use skills_runner::{Rule, Severity, Skill};
 use std::ffi::OsString;
 use std::fs;

@@ -4,11 +4,12 @@ mod declarations;
 mod interpreters;
 
 use crate::harness::{Test, interpreter, seconds};
+use skills::ScriptSettings;
+use skills::probe::{ProbeResult, probe};
+use skills::python::Interpreter;
+use skills::python::PythonChoice;
+use skills::requirements::DeclaredPackage;
 use skills_runner::Cancellation;
-use skills_runner::internals::config::{PythonChoice, ScriptSettings};
-use skills_runner::internals::skills::probe::{ProbeResult, probe};
-use skills_runner::internals::skills::python::Interpreter;
-use skills_runner::internals::skills::requirements::DeclaredPackage;
 use skills_runner::{Problem, Skill, Skills};
 use std::fs;
 use std::path::{Path, PathBuf};

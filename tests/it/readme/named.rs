@@ -140,7 +140,7 @@ pub(super) fn check_commands_of_conversations(faults: &mut Faults) {
 pub(super) fn check_tables(faults: &mut Faults) {
     let readme = Document::read(Path::new("README.md"));
     let rows: Vec<&str> = readme.text.lines().filter(|line| line.starts_with("| ")).collect();
-    for tool in skills_runner::internals::tools::BUILTIN_TOOLS.iter().map(|row| row.tool.name()) {
+    for tool in agent::tools::BUILTIN_TOOLS.iter().map(|row| row.tool.name()) {
         if !rows.iter().any(|row| row.contains(&format!("`{tool}`"))) {
             faults.push(format!("README.md: no table has the tool `{tool}`"));
         }
@@ -175,7 +175,7 @@ fn check_settings(document: &Document, faults: &mut Faults) {
     let is_word = |c: char| c.is_ascii_alphanumeric() || c == '_';
     let names = document.text.split(|c| !is_word(c));
     for name in names.filter(|name| name.starts_with("LLM_") || name.starts_with("SCRIPT_")) {
-        if !skills_runner::internals::settings::SETTINGS.iter().any(|row| row.name == name) {
+        if !base::settings::SETTINGS.iter().any(|row| row.name == name) {
             faults.push(format!("{}: there is no setting `{name}`", document.name));
         }
     }

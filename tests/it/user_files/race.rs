@@ -6,9 +6,7 @@ use std::path::Path;
 use std::time::Instant;
 
 use serde_json::json;
-use skills_runner::{
-    Cancellation, Config, ConfigNeeds, Settings, Skills, ToolCall, ToolContext, Tools,
-};
+use skills_runner::{Cancellation, Config, ConfigNeeds, Settings, ToolCall, Tools};
 
 use super::work;
 use crate::harness::Test;
@@ -29,8 +27,8 @@ fn race(test: &Test, writes: usize) {
     let folder = test.path("work");
     let settings = Settings::from_pairs([("HOME", test.path("home").to_str().unwrap())]);
     let config = Config::resolve(&settings, &folder, ConfigNeeds::Skills).unwrap();
-    let (skills, cancellation) = (Skills::from_config(&config), Cancellation::never());
-    let tools = Tools::builtin(ToolContext::new(&config, &skills, &cancellation));
+    let (skills, cancellation) = (config.skills(), Cancellation::never());
+    let tools = Tools::builtin(config.tool_context(&skills, &cancellation));
     let call = |name: &str, arguments: serde_json::Value| {
         let arguments = arguments.to_string();
         tools.call(&ToolCall { name: name.into(), arguments, ..ToolCall::default() })

@@ -7,20 +7,20 @@ use std::time::Instant;
 use super::judge;
 use super::record::{EvalKind, RunRecord, RunReply};
 use super::{PlannedRun, Suite};
-use crate::agent;
 use crate::cli::one_shot;
 use crate::cli::options::EvalCommand;
 use crate::cli::run::Run;
-use crate::conversation::Conversation;
-use crate::error::{Error, ErrorKind, FailedPart, Result};
-use crate::event::{Actions, Event, RunStats};
-use crate::limits;
-use crate::skills::evals::{Assertion, EvalCase, ExpectedSkill, Goal, Observed, Task, TaskFile};
-use crate::text::truncate;
-use crate::tool::Action;
 use crate::ui::{Format, Output, TerminalFeatures, Verbosity};
-use crate::world::confined::{Root, identity, read_whole};
-use crate::world::signal::{Interrupt, Signal};
+use agent::conversation::Conversation;
+use agent::turn;
+use base::error::{Error, ErrorKind, FailedPart, Result};
+use base::event::{Actions, Event, RunStats};
+use base::limits;
+use base::text::truncate;
+use base::tool::Action;
+use host::confined::{Root, identity, read_whole};
+use host::signal::{Interrupt, Signal};
+use skills::evals::{Assertion, EvalCase, ExpectedSkill, Goal, Observed, Task, TaskFile};
 
 /// Makes the run in this folder, which does not exist yet, and returns the reply as JSON. Called in
 /// a forked process: `run` is its own.
@@ -167,7 +167,7 @@ fn ask(run: &Run, planned: &PlannedRun<'_>) -> Result<(RunRecord, Actions)> {
             run.cancellation.interrupt.raise(Signal::TERM);
         }
     };
-    let outcome = agent::run_turn(
+    let outcome = turn::run_turn(
         &mut conversation,
         &model,
         &tools,

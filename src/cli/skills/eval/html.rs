@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 use super::record::EvalKind;
 use super::score::{Rate, ScoreRow, SkillScore, percent};
 use super::{Evaluation, Suite};
-use crate::limits;
-use crate::text::{counted, one_line, printable};
-use crate::world::clock::LocalTime;
+use base::limits;
+use base::text::{counted, one_line, printable};
+use host::clock::LocalTime;
 
 /// Everything before the content.
 const HEAD: &str = include_str!("report_head.html");

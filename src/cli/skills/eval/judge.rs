@@ -5,15 +5,15 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::cli::run::Run;
-use crate::error::{ErrorKind, FailedPart, Result};
-use crate::limits;
-use crate::message::Message;
-use crate::model::Endpoint;
-use crate::model::http::HttpModel;
-use crate::model::{Model, ModelRequest};
-use crate::skills::evals::{Assertion, Observed, Task};
-use crate::text::{self, single_fence, truncate};
-use crate::world::confined::{Root, WalkLimits, read_whole};
+use base::error::{ErrorKind, FailedPart, Result};
+use base::limits;
+use base::message::Message;
+use base::text::{self, single_fence, truncate};
+use chat_api::Endpoint;
+use chat_api::http::HttpModel;
+use chat_api::{Model, ModelRequest};
+use host::confined::{Root, WalkLimits, read_whole};
+use skills::evals::{Assertion, Observed, Task};
 
 /// The instructions of the judge.
 const PROMPT: &str = include_str!("judge.txt");

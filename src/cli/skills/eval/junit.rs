@@ -6,9 +6,9 @@ use super::Evaluation;
 use super::html::escaped;
 use super::record::{EvalKind, RunRecord};
 use super::score::ratio;
-use crate::limits;
-use crate::skills::evals::EvalCase;
-use crate::text::{counted, one_line};
+use base::limits;
+use base::text::{counted, one_line};
+use skills::evals::EvalCase;
 
 /// The elements of test cases that have not passed, in the order of the attributes that count them.
 const RESULTS: [(&str, &str); 3] =

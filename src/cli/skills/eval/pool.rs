@@ -12,13 +12,13 @@ use super::store::{Store, create_below};
 use super::{PlannedRun, write_error};
 use crate::cli::options::EvalCommand;
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::text::{counted, group_digits, one_line};
 use crate::ui::Output;
-use crate::world::scratch::Scratch;
-use crate::world::signal::Signal;
-use crate::world::worker::Worker;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text::{counted, group_digits, one_line};
+use host::scratch::Scratch;
+use host::signal::Signal;
+use host::worker::Worker;
 
 /// A run in progress.
 struct RunningRun {

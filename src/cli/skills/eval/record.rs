@@ -4,9 +4,9 @@ use std::fmt;
 
 use serde::{Deserialize, Serialize};
 
-use crate::limits;
-use crate::skills::evals::{Assertion, EvalCase, Goal};
-use crate::text::one_line;
+use base::limits;
+use base::text::one_line;
+use skills::evals::{Assertion, EvalCase, Goal};
 
 /// What a run measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]

@@ -11,8 +11,8 @@ use super::record::{EvalKind, RunRecord};
 use super::score::{SkillScore, ratio, rounded};
 use super::store::{create_below, file_name, run_folder};
 use super::{Evaluation, Suite, html, write_error};
-use crate::error::Result;
-use crate::world::clock::LocalTime;
+use base::error::Result;
+use host::clock::LocalTime;
 
 /// Writes the files of all runs, and the report.
 pub(super) fn write(

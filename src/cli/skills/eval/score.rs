@@ -5,9 +5,9 @@ use serde_json::{Value, json};
 
 use super::record::{EvalKind, RunRecord};
 use super::{Evaluation, Suite};
-use crate::error::Result;
-use crate::skills::evals::{ExpectedSkill, Goal};
-use crate::text::group_digits;
+use base::error::Result;
+use base::text::group_digits;
+use skills::evals::{ExpectedSkill, Goal};
 
 /// The results of a skill.
 #[derive(Debug, Serialize)]

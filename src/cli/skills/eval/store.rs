@@ -14,15 +14,15 @@ use std::path::{Path, PathBuf};
 use super::record::{EvalKind, RunKey, RunRecord};
 use super::{Suite, check_file, write_error};
 use crate::cli::run::Run;
-use crate::digest::{hmac_sha256, sha256};
-use crate::error::{self, Error, Result};
-use crate::limits;
-use crate::text::counted;
 use crate::ui::Output;
-use crate::world::cancellation::StopReason;
-use crate::world::confined::{OpenError, Root, read_whole};
-use crate::world::lock::lock_file;
-use crate::world::random;
+use base::digest::{hmac_sha256, sha256};
+use base::error::{self, Error, Result};
+use base::limits;
+use base::text::counted;
+use host::cancellation::StopReason;
+use host::confined::{OpenError, Root, read_whole};
+use host::lock::lock_file;
+use host::random;
 
 /// The file of the results.
 const FILE: &str = "runs.jsonl";

@@ -1,8 +1,8 @@
 //! The table of results for people.
 
 use super::score::{Rate, ScoreRow, SkillScore, percent};
-use crate::limits;
-use crate::text;
+use base::limits;
+use base::text;
 
 const HEADINGS: [&str; 7] =
     ["skill", "kind", "passed", "rate", "95 % interval", "tokens", "seconds"];

@@ -3,19 +3,19 @@
 use std::fs::File;
 use std::io;
 
-use crate::address::Address;
 use crate::cli::run::Run;
 use crate::cli::skills::install::git;
 use crate::cli::skills::install::source::{Source, SourcePlace, archive_address};
-use crate::error::{Error, ErrorKind, Result};
-use crate::model::Network;
-use crate::model::http::download;
-use crate::skills::install::SourceTree;
-use crate::skills::lock_file::DIGEST_START;
-use crate::text;
+use crate::config::network_for_download;
 use crate::ui::Output;
-use crate::world::files;
-use crate::world::scratch::Scratch;
+use base::address::Address;
+use base::error::{Error, ErrorKind, Result};
+use base::text;
+use chat_api::http::download;
+use host::files;
+use host::scratch::Scratch;
+use skills::install::SourceTree;
+use skills::lock_file::DIGEST_START;
 
 /// Gets a source, at this revision if there is one.
 pub(super) fn fetch(
@@ -63,7 +63,7 @@ fn repository(
         }
     }
     // The same route as for downloads, or none.
-    Network::for_download(&run.settings, &run.folder, address)?;
+    network_for_download(&run.settings, &run.folder, address)?;
     let file = git::tree(&address.url(), reference, run).map_err(|error| {
         if error.is_stop() || error.hint().is_some() { error } else { error.with_hint(hint) }
     })?;
@@ -73,7 +73,7 @@ fn repository(
 /// Downloads an archive into a file without a name.
 fn downloaded(address: &Address, run: &Run, output: &mut Output) -> Result<File> {
     let mut file = temporary_file(run)?;
-    let network = |address: &Address| Network::for_download(&run.settings, &run.folder, address);
+    let network = |address: &Address| network_for_download(&run.settings, &run.folder, address);
     download(address, &network, &mut file, &run.cancellation, &mut |event| {
         output.show(&event);
         output.show_live(&getting(&address.url()));

@@ -8,15 +8,15 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
 use crate::cli::run::Run;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::secret::mask_url_logins;
-use crate::settings;
-use crate::text;
-use crate::world::capture::CaptureLimits;
-use crate::world::files::find_program;
-use crate::world::process::{self, Leftovers, ProcessExit, ProcessJob, Restrictions};
-use crate::world::scratch::Scratch;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::secret::mask_url_logins;
+use base::settings;
+use base::text;
+use host::capture::CaptureLimits;
+use host::files::find_program;
+use host::process::{self, Leftovers, ProcessExit, ProcessJob, Restrictions};
+use host::scratch::Scratch;
 
 /// Attributes that would make files depend on the settings of this machine, switched off.
 const ATTRIBUTES: &[u8] = b"* -filter -text -ident -working-tree-encoding -export-subst\n";

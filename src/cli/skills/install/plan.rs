@@ -7,18 +7,18 @@ use crate::cli::options::ChangeAction;
 use crate::cli::skills::install::fetch::fetch;
 use crate::cli::skills::install::source::Source;
 use crate::cli::skills::install::{Before, Change, Outcome, Planned};
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::skills::install::{FoundFiles, FoundSkill, PathSet, SkillFile, SourceTree};
-use crate::skills::lock_file::{
+use crate::ui::Output;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::text::{self, shell_quoted};
+use host::confined::{OpenError, Root};
+use host::files;
+use skills::install::{FoundFiles, FoundSkill, PathSet, SkillFile, SourceTree};
+use skills::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockedSkill, added, file_digests, first_change, first_edit,
     is_lock_file_name, is_taken,
 };
-use crate::skills::{SkillSummary, Skills};
-use crate::text::{self, shell_quoted};
-use crate::ui::Output;
-use crate::world::confined::{OpenError, Root};
-use crate::world::files;
+use skills::{SkillSummary, Skills};
 
 /// A skill of a source whose name another one has, too.
 struct Twin {

@@ -5,15 +5,15 @@ use std::path::PathBuf;
 
 use percent_encoding::{AsciiSet, CONTROLS, percent_decode_str, utf8_percent_encode};
 
-use crate::address::Address;
 use crate::cli::run::Run;
 use crate::cli::values::usage;
-use crate::error::{Error, ErrorKind, Result};
-use crate::limits;
-use crate::secret::mask_url_logins;
-use crate::skills::is_document_name;
-use crate::text;
-use crate::world::confined::OpenError;
+use base::address::Address;
+use base::error::{Error, ErrorKind, Result};
+use base::limits;
+use base::secret::mask_url_logins;
+use base::text;
+use host::confined::OpenError;
+use skills::is_document_name;
 
 /// The host whose repositories are got as archives.
 const GITHUB: &str = "github.com";

@@ -7,18 +7,18 @@ use std::path::{Path, PathBuf};
 
 use crate::cli::run::Run;
 use crate::cli::skills::install::{Change, Outcome, Planned};
-use crate::error::Result;
-use crate::limits;
-use crate::skills::check::CheckedSkill;
-use crate::skills::lock_file::{FileDigests, added, is_left_out, is_taken};
-use crate::skills::private::{holds_private_key, is_private_name};
-use crate::skills::program_files::is_program;
-use crate::skills::siblings::named_skills;
-use crate::skills::{Severity, Skills, is_document_name};
-use crate::text;
-use crate::tools::diff;
 use crate::ui::Output;
-use crate::world::files;
+use agent::tools::diff;
+use base::error::Result;
+use base::limits;
+use base::text;
+use host::files;
+use skills::check::CheckedSkill;
+use skills::lock_file::{FileDigests, added, is_left_out, is_taken};
+use skills::private::{holds_private_key, is_private_name};
+use skills::program_files::is_program;
+use skills::siblings::named_skills;
+use skills::{Severity, Skills, is_document_name};
 
 /// Shows all skills of a change, and returns whether something was cut; nothing is with `is_whole`.
 /// With `--quiet` and `--yes` only what is not changed, and what is lost.

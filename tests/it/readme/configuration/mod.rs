@@ -5,7 +5,7 @@ mod servers;
 mod workflow;
 
 use serde_json::Value;
-use skills_runner::internals::skills::yaml;
+use skills::yaml;
 
 use super::documents::{Block, Faults};
 use super::reader::Reader;
