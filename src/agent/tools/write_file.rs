@@ -61,10 +61,12 @@ fn write(path: &str, text: &str, context: &ToolContext<'_>) -> Result<ToolResult
     let path = file.path.clone();
     let state = if file.place.found().is_some() { "replaced" } else { "new" };
     let consent = files.write(file, None, text.as_bytes())?;
-    let wrote = format!("wrote {}: {state}, {}", shown(&path), counted(text.len(), "byte"));
+    // Without a count of bytes, which a small model gives as the answer.
+    let wrote = format!("wrote {}: {state}", shown(&path));
+    let summary = format!("{wrote}, {}", counted(text.len(), "byte"));
     Ok(ToolResult {
         consent,
         action: Some(Action::WroteFile(path)),
-        ..ToolResult::success(wrote.clone(), wrote)
+        ..ToolResult::success(wrote, summary)
     })
 }

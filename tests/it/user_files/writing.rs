@@ -19,18 +19,18 @@ fn files_are_written_below_the_working_folder() {
         .link("work/to-to-sub", "to-sub/old.txt");
     let absolute = test.path("work/absolute.txt").display().to_string();
     let table = [
-        ("new.txt", "wrote new.txt: new, 6 bytes", "new.txt"),
-        ("./dotted.txt", "wrote dotted.txt: new, 6 bytes", "dotted.txt"),
-        ("a/b/c.txt", "wrote a/b/c.txt: new, 6 bytes", "a/b/c.txt"),
-        ("old.txt", "wrote old.txt: replaced, 6 bytes", "old.txt"),
-        ("to-old", "wrote sub/old.txt: replaced, 6 bytes", "sub/old.txt"),
-        ("to-to-sub", "wrote sub/old.txt: replaced, 6 bytes", "sub/old.txt"),
-        ("to-sub/new.txt", "wrote sub/new.txt: new, 6 bytes", "sub/new.txt"),
-        ("to-sub/x/y.txt", "wrote sub/x/y.txt: new, 6 bytes", "sub/x/y.txt"),
-        (".hidden/file", "wrote .hidden/file: new, 6 bytes", ".hidden/file"),
-        ("...", "wrote ...: new, 6 bytes", "..."),
-        (&absolute, "wrote absolute.txt: new, 6 bytes", "absolute.txt"),
-        ("ünï\ncødé", "wrote ünï cødé: new, 6 bytes", "ünï\ncødé"),
+        ("new.txt", "wrote new.txt: new", "new.txt"),
+        ("./dotted.txt", "wrote dotted.txt: new", "dotted.txt"),
+        ("a/b/c.txt", "wrote a/b/c.txt: new", "a/b/c.txt"),
+        ("old.txt", "wrote old.txt: replaced", "old.txt"),
+        ("to-old", "wrote sub/old.txt: replaced", "sub/old.txt"),
+        ("to-to-sub", "wrote sub/old.txt: replaced", "sub/old.txt"),
+        ("to-sub/new.txt", "wrote sub/new.txt: new", "sub/new.txt"),
+        ("to-sub/x/y.txt", "wrote sub/x/y.txt: new", "sub/x/y.txt"),
+        (".hidden/file", "wrote .hidden/file: new", ".hidden/file"),
+        ("...", "wrote ...: new", "..."),
+        (&absolute, "wrote absolute.txt: new", "absolute.txt"),
+        ("ünï\ncødé", "wrote ünï cødé: new", "ünï\ncødé"),
     ];
     for (path, answer, file) in table {
         let arguments = json!({"path": path, "content": "after\n"});
@@ -108,12 +108,12 @@ fn the_home_and_the_sandbox_restrict_writing() {
         (home("."), "home/.ssh/authorized_keys", Err(hidden)),
         (home("home").cwd("/"), "tmp/x-of-a-test", Err(in_home)),
         (granted(home("home"), "home/out"), "x", Err(in_home)),
-        (granted(home("home"), "home/out"), "out/x", Ok("wrote out/x: new, 1 byte\n")),
+        (granted(home("home"), "home/out"), "out/x", Ok("wrote out/x: new\n")),
         (granted(home("home"), "home/out"), "out/.x", Err(hidden)),
-        (granted(home("."), "home/out"), "home/out/x", Ok("wrote home/out/x: new, 1 byte\n")),
+        (granted(home("."), "home/out"), "home/out/x", Ok("wrote home/out/x: new\n")),
         (sandboxed(), "x", Err(in_sandbox)),
         (granted(sandboxed(), "work/out"), "x", Err(in_sandbox)),
-        (granted(sandboxed(), "work/out"), "out/x", Ok("wrote out/x: new, 1 byte\n")),
+        (granted(sandboxed(), "work/out"), "out/x", Ok("wrote out/x: new\n")),
         (granted(sandboxed(), "work"), "skills/s/x", Err("belongs to the skills")),
     ];
     for (test, path, answer) in table {
@@ -139,7 +139,7 @@ fn a_model_reads_edits_and_writes() {
     let results: Vec<_> = requests[3].messages().iter().filter(|it| it["role"] == "tool").collect();
     assert_eq!(results[0]["content"], "x = 1\n");
     assert_eq!(results[1]["content"], "edited a.py: 1 place");
-    assert_eq!(results[2]["content"], "wrote out/b.txt: new, 1 byte");
+    assert_eq!(results[2]["content"], "wrote out/b.txt: new");
     let offered = |options: &[&str], test: Test| {
         let server = Server::start([Reply::text("hi")]);
         test.endpoint(&server).args(options).args(["hi"]).run().success();
