@@ -31,10 +31,9 @@ pub mod evals;
 pub mod file_list;
 mod folder_problems;
 pub mod frontmatter;
-pub mod install;
 pub mod installed;
 pub mod invocation;
-mod listing;
+pub mod listing;
 pub mod lock_file;
 mod lookup;
 mod metadata;
@@ -357,7 +356,7 @@ impl Skills {
 }
 
 /// Whether a skill's folder may have this name.
-fn is_skill_name(name: &str) -> bool {
+pub fn is_skill_name(name: &str) -> bool {
     let is_part = !name.bytes().any(|byte| matches!(byte, b'/' | 0));
     !name.is_empty() && !name.starts_with('.') && is_part && name.len() <= 255
 }

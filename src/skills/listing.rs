@@ -41,13 +41,13 @@ pub(super) struct ListedFolder {
 }
 
 /// Whether tools create folders of this name.
-pub(super) fn is_tool_folder(name: &str) -> bool {
+pub fn is_tool_folder(name: &str) -> bool {
     let is_of_macos = name.starts_with("._");
     TOOL_FOLDERS.contains(&name) || is_of_macos || name.starts_with('.') && name.ends_with("cache")
 }
 
 /// Whether this is the name of a file that belongs to git or macOS, not to a skill.
-pub(super) fn is_system_file(name: &str) -> bool {
+pub fn is_system_file(name: &str) -> bool {
     matches!(name, ".git" | ".DS_Store") || name.starts_with("._")
 }
 

@@ -169,7 +169,7 @@ pub(super) fn check_locked(path: &Path, skill: &Root, locks: &mut LockFiles) -> 
 }
 
 /// Copies all bytes, and returns their digest as a lock file has it.
-pub(crate) fn copy_digest(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<String> {
+pub fn copy_digest(from: &mut dyn Read, to: &mut dyn Write) -> io::Result<String> {
     Ok(format!("{DIGEST_START}{}", copy_sha256(from, to)?))
 }
 
@@ -206,7 +206,7 @@ pub fn is_taken(path: &str, others: &FileDigests) -> bool {
 }
 
 /// Whether there are files below a path.
-pub(crate) fn has_below(files: &FileDigests, path: &str) -> bool {
+pub fn has_below(files: &FileDigests, path: &str) -> bool {
     let start = format!("{path}/");
     files.range(start.clone()..).next().is_some_and(|(path, _)| path.starts_with(&start))
 }

@@ -31,7 +31,7 @@ pub fn is_private_name(name: &str) -> bool {
 
 /// Whether some file systems take this name for that of git's folder: they ignore parts of a name,
 /// or have short names, and parts of files behind a colon.
-pub(super) fn is_git_name(name: &str) -> bool {
+pub fn is_git_name(name: &str) -> bool {
     let folded = folded_name(name.split(':').next().unwrap_or(name));
     matches!(folded.as_str(), ".git" | "git~1")
 }

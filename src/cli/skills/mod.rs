@@ -2,13 +2,13 @@
 
 use crate::cli::options::{CommonOptions, SkillsCommand};
 use crate::cli::run::Run;
+use crate::cli::skills::install::staging::Staging;
 use crate::cli::startup::Startup;
 use crate::cli::values::usage;
 use crate::config::ConfigNeeds;
 use crate::ui::Output;
 use base::error::Result;
 use base::settings::SCRIPT_SANDBOX;
-use skills::install::Staging;
 
 mod check;
 pub(super) mod eval;

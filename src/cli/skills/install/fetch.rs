@@ -6,6 +6,7 @@ use std::io;
 use crate::cli::run::Run;
 use crate::cli::skills::install::git;
 use crate::cli::skills::install::source::{Source, SourcePlace, archive_address};
+use crate::cli::skills::install::tree::SourceTree;
 use crate::config::network_for_download;
 use crate::ui::Output;
 use base::address::Address;
@@ -14,7 +15,6 @@ use base::text;
 use chat_api::http::download;
 use host::files;
 use host::scratch::Scratch;
-use skills::install::SourceTree;
 use skills::lock_file::DIGEST_START;
 
 /// Gets a source, at this revision if there is one.

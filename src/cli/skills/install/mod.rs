@@ -20,17 +20,21 @@ use base::text::{self, shell_quoted};
 use host::confined::Root;
 use host::files;
 use host::terminal;
-use skills::install::{StagedChange, Staging, StagingPlaces};
 use skills::lock_file::{FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, LockedSkill};
 
 mod fetch;
 mod git;
+mod names;
 mod plan;
+mod record;
 mod source;
+pub(super) mod staging;
+mod tree;
 mod view;
 
 use plan::files_now;
 use source::Source;
+use staging::{StagedChange, Staging, StagingPlaces};
 
 /// A change of a skills folder.
 struct Change<'r> {

@@ -5,7 +5,9 @@ use std::io;
 
 use crate::cli::options::ChangeAction;
 use crate::cli::skills::install::fetch::fetch;
+use crate::cli::skills::install::names::PathSet;
 use crate::cli::skills::install::source::Source;
+use crate::cli::skills::install::tree::{FoundFiles, FoundSkill, SkillFile, SourceTree};
 use crate::cli::skills::install::{Before, Change, Outcome, Planned};
 use crate::ui::Output;
 use base::error::{Error, ErrorKind, Result};
@@ -13,7 +15,6 @@ use base::limits;
 use base::text::{self, shell_quoted};
 use host::confined::{OpenError, Root};
 use host::files;
-use skills::install::{FoundFiles, FoundSkill, PathSet, SkillFile, SourceTree};
 use skills::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockedSkill, added, file_digests, first_change, first_edit,
     is_lock_file_name, is_taken,

@@ -12,9 +12,9 @@ use std::io::{self, Read, Write};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use super::record::ChangeRecord;
-use super::{SkillFile, SourceTree};
-use crate::lock_file::{
+use crate::cli::skills::install::record::ChangeRecord;
+use crate::cli::skills::install::tree::{SkillFile, SourceTree};
+use ::skills::lock_file::{
     FileDigests, LOCK_FILE_NAME, LockFile, LockFileError, copy_digest, file_digests, has_below,
     is_left_out,
 };
@@ -31,7 +31,7 @@ const NEW: &str = "new";
 const DECIDED: &str = "decided";
 
 /// The places of a change.
-pub struct StagingPlaces<'p> {
+pub(crate) struct StagingPlaces<'p> {
     /// The skills folder.
     pub folder: &'p Path,
     /// The folder for temporary files.
@@ -42,7 +42,7 @@ pub struct StagingPlaces<'p> {
 
 /// A change of a skills folder that is being prepared in a temporary folder. The skills folder is
 /// locked only while it is changed.
-pub struct Staging {
+pub(crate) struct Staging {
     folder: PathBuf,
     /// The skills folder, if it was there.
     root: Option<Root>,
@@ -52,7 +52,7 @@ pub struct Staging {
 
 /// What a change has found and decided: the skills that are installed, with their files, and those
 /// that are replaced or removed, which must not be set up at the same time.
-pub struct StagedChange<'c> {
+pub(crate) struct StagedChange<'c> {
     /// The skills that are written, by name.
     pub installed: Vec<(&'c str, &'c FileDigests)>,
     /// The names of those that are replaced or removed.
@@ -65,7 +65,7 @@ pub struct StagedChange<'c> {
 impl Staging {
     /// Waits until no other command changes the skills folder, if it exists, and finishes or undoes
     /// an interrupted change. The error of a wait carries its reason.
-    pub fn open(
+    pub(crate) fn open(
         places: &StagingPlaces<'_>,
         cancellation: &Cancellation,
         on_wait: &mut dyn FnMut(),
@@ -83,12 +83,12 @@ impl Staging {
     }
 
     /// The lock file.
-    pub fn lock_file(&self) -> Result<LockFile, LockFileError> {
+    pub(crate) fn lock_file(&self) -> Result<LockFile, LockFileError> {
         self.root.as_ref().map_or_else(|| Ok(LockFile::default()), LockFile::read)
     }
 
     /// Finishes or undoes an interrupted change of this user, unless another command is at work there.
-    pub fn recover(folder: &Path, data: Option<&Path>) -> io::Result<()> {
+    pub(crate) fn recover(folder: &Path, data: Option<&Path>) -> io::Result<()> {
         if folder.join(INSTALL_FOLDER).symlink_metadata().is_err() {
             return Ok(());
         }
@@ -102,17 +102,17 @@ impl Staging {
     }
 
     /// The folder that holds the prepared skills.
-    pub fn new_folder(&self) -> &Path {
+    pub(crate) fn new_folder(&self) -> &Path {
         self.scratch.path()
     }
 
     /// The skills folder, if it was there at the start.
-    pub fn root(&self) -> Option<&Root> {
+    pub(crate) fn root(&self) -> Option<&Root> {
         self.root.as_ref()
     }
 
     /// Writes skills, each with its name and files, and returns the digests of the files.
-    pub fn add(
+    pub(super) fn add(
         &self,
         tree: &SourceTree,
         skills: &[(String, Vec<SkillFile>)],
@@ -159,14 +159,14 @@ impl Staging {
     }
 
     /// Removes a prepared skill that is not installed after all.
-    pub fn discard(&self, name: &str) {
+    pub(crate) fn discard(&self, name: &str) {
         let _ = fs::remove_dir_all(self.new_folder().join(name));
     }
 
     /// Locks the skills folder, which is created if it is missing, puts the prepared skills in their
     /// places, removes those that only the old lock file has, and replaces the lock file. After an
     /// error everything is as before, or the next command finishes the change; the error says which.
-    pub fn commit(
+    pub(crate) fn commit(
         &self,
         change: &StagedChange<'_>,
         cancellation: &Cancellation,

@@ -10,13 +10,13 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::Path;
 
-use super::names::PathSet;
-use crate::listing::{is_system_file, is_tool_folder};
-use crate::lock_file::copy_digest;
-use crate::private::is_git_name;
-use crate::skeleton::invalid_name_reason;
-use crate::skill::is_document_name;
-use crate::{frontmatter, is_skill_name};
+use crate::cli::skills::install::names::PathSet;
+use ::skills::is_document_name;
+use ::skills::listing::{is_system_file, is_tool_folder};
+use ::skills::lock_file::copy_digest;
+use ::skills::private::is_git_name;
+use ::skills::skeleton::invalid_name_reason;
+use ::skills::{frontmatter, is_skill_name};
 use base::limits;
 use base::text;
 use host::archive::{self, ArchiveEntryKind};
@@ -24,7 +24,7 @@ use host::cancellation::{Cancellation, StopReason};
 use host::confined::{EntryKind, OpenError, Root};
 
 /// The entries of a source.
-pub struct SourceTree {
+pub(super) struct SourceTree {
     /// By path, without the folder that an archive of a commit has all its files in.
     /// An error is what no skill can contain.
     entries: BTreeMap<String, std::result::Result<ArchiveEntryKind, &'static str>>,
@@ -43,7 +43,7 @@ enum Content {
 
 /// A skill in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FoundSkill {
+pub(super) struct FoundSkill {
     /// The name of its folder.
     pub name: String,
     /// Its folder in the source; empty: the root.
@@ -52,7 +52,7 @@ pub struct FoundSkill {
 
 /// A file of a skill in a source.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SkillFile {
+pub(super) struct SkillFile {
     /// Its path in the skill.
     pub path: String,
     /// The path of its content in the source: another one for a link.
@@ -63,7 +63,7 @@ pub struct SkillFile {
 
 /// The files of a skill in a source, in which links are replaced by what they lead to.
 #[derive(Debug, Default)]
-pub struct FoundFiles {
+pub(super) struct FoundFiles {
     /// The files.
     pub files: Vec<SkillFile>,
     /// What is left out, with the reasons.
@@ -76,7 +76,10 @@ type FileVisitor<'v, T> = dyn FnMut(T, bool, &mut dyn Read) -> io::Result<()> + 
 impl SourceTree {
     /// Lists an archive. The error has the cause, or the reason to stop. All files of an archive of
     /// a commit are in one folder, which does not belong to their paths.
-    pub fn of_archive(mut file: File, cancellation: &Cancellation) -> io::Result<SourceTree> {
+    pub(super) fn of_archive(
+        mut file: File,
+        cancellation: &Cancellation,
+    ) -> io::Result<SourceTree> {
         let mut entries = BTreeMap::new();
         let commit = archive::read(&file, cancellation, &mut |entry, _| {
             let is_known = entries.contains_key(&entry.path);
@@ -105,7 +108,7 @@ impl SourceTree {
     }
 
     /// Lists a folder, without what tools create in it.
-    pub fn of_folder(path: &Path, cancellation: &Cancellation) -> io::Result<SourceTree> {
+    pub(super) fn of_folder(path: &Path, cancellation: &Cancellation) -> io::Result<SourceTree> {
         let failed = |folder: &str, error: &OpenError| match folder {
             "" => io::Error::other(error.user_message()),
             folder => io::Error::other(format!("`{folder}`: {}", error.user_message())),
@@ -183,7 +186,7 @@ impl SourceTree {
 
     /// The skills in a folder of the source, the shallower first: folders with a document, but not
     /// those inside of another skill. `root_name` is the name of a skill that is the root itself.
-    pub fn skills(&self, folder: &str, root_name: &str) -> Vec<FoundSkill> {
+    pub(super) fn skills(&self, folder: &str, root_name: &str) -> Vec<FoundSkill> {
         let start = folder_start(folder);
         let mut folders: Vec<&str> = self
             .entries
@@ -216,12 +219,12 @@ impl SourceTree {
     }
 
     /// Whether there is a skill in this folder, and not in one above it.
-    pub fn has_skill(&self, folder: &str) -> bool {
+    pub(super) fn has_skill(&self, folder: &str) -> bool {
         self.skills(folder, "root").iter().any(|skill| skill.folder == folder)
     }
 
     /// The files of a skill. The error is why the skill cannot be installed.
-    pub fn files(&self, folder: &str) -> Result<FoundFiles, String> {
+    pub(super) fn files(&self, folder: &str) -> Result<FoundFiles, String> {
         let found = FoundFiles::default();
         let mut collected = Collected { tree: self, skill: folder, found, steps: 0 };
         collected.add_folder(folder, "", 0)?;
@@ -253,7 +256,7 @@ impl SourceTree {
 
     /// The folder of the skill that is the whole source: the root, or the folder that an archive
     /// has all its files in.
-    pub fn whole_skill(&self) -> Option<&str> {
+    pub(super) fn whole_skill(&self) -> Option<&str> {
         let mut folders = self.entries.keys().filter_map(|path| {
             let (folder, name) = path.rsplit_once('/').unwrap_or(("", path));
             (is_document_name(name) && !folder.contains('/')).then_some(folder)
@@ -269,13 +272,13 @@ impl SourceTree {
     }
 
     /// The name that the document of a skill gives, if it is a valid one.
-    pub fn document_name(&self, folder: &str, stop: &Cancellation) -> Option<String> {
+    pub(super) fn document_name(&self, folder: &str, stop: &Cancellation) -> Option<String> {
         let name = self.aliases([folder].into_iter(), stop).ok()?.remove(folder)?;
         invalid_name_reason(&name).is_none().then_some(name)
     }
 
     /// The names that the documents of skills give, by their folders.
-    pub fn aliases<'f>(
+    pub(super) fn aliases<'f>(
         &self,
         folders: impl Iterator<Item = &'f str>,
         cancellation: &Cancellation,
@@ -297,7 +300,7 @@ impl SourceTree {
     }
 
     /// Whether the two skills of each pair have the same files. What cannot be read is different.
-    pub fn are_copies(
+    pub(super) fn are_copies(
         &self,
         pairs: &[[&[SkillFile]; 2]],
         cancellation: &Cancellation,
@@ -325,7 +328,7 @@ impl SourceTree {
     }
 
     /// Calls `visit` for each of these files of the source, with what is known of it.
-    pub fn read<T>(
+    pub(super) fn read<T>(
         &self,
         mut wanted: BTreeMap<String, T>,
         cancellation: &Cancellation,

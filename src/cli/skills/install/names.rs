@@ -6,7 +6,7 @@ use base::text;
 
 /// Files and the folders that they lie in. Only names are kept, as there may be many deep paths.
 #[derive(Default)]
-pub struct PathSet {
+pub(super) struct PathSet {
     /// Names as [`text::folded_name`] gives them, each with the number of its folder (0: the root):
     /// the name, and the number of a folder or `None` for a file.
     folded: HashMap<(usize, String), (String, Option<usize>)>,
@@ -15,7 +15,7 @@ pub struct PathSet {
 impl PathSet {
     /// Adds a file. The error is the name of another file or folder, or the same one, that cannot
     /// be distinguished from a part of its path everywhere.
-    pub fn add(&mut self, file: &str) -> Result<(), String> {
+    pub(super) fn add(&mut self, file: &str) -> Result<(), String> {
         let mut parent = 0;
         let mut names = file.split('/').peekable();
         while let Some(name) = names.next() {
