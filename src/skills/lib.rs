@@ -54,7 +54,6 @@ mod rule;
 pub mod sandbox_grants;
 mod script_settings;
 mod search;
-pub mod setup;
 pub mod siblings;
 pub mod skeleton;
 mod skill;

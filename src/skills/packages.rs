@@ -76,7 +76,7 @@ pub fn project_name(requirement: &str) -> String {
 }
 
 /// The project's name in a requirement; `None` for an option, a path or an address.
-pub(crate) fn package_name(requirement: &str) -> Option<String> {
+pub fn package_name(requirement: &str) -> Option<String> {
     let text = requirement.trim();
     let is_part = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
     let rest = text.trim_start_matches(is_part);

@@ -10,7 +10,7 @@ use base::limits;
 use host::confined::{Root, read_whole};
 
 /// The files that `pip install -r` gets, relative to the skill's folder.
-pub(crate) const REQUIREMENTS_FILES: [&str; 2] = ["requirements.txt", "scripts/requirements.txt"];
+pub const REQUIREMENTS_FILES: [&str; 2] = ["requirements.txt", "scripts/requirements.txt"];
 
 /// A requirement that a skill declares.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -27,12 +27,12 @@ pub const INCOMPLETE: &str = ".skills-runner-incomplete";
 pub const SETUP_FOLDER: &str = ".skills-runner-setup";
 
 /// Name of the folder below [`SETUP_FOLDER`] that keeps the previous venv during a setup.
-pub(crate) const PREVIOUS_VENV: &str = "before";
+pub const PREVIOUS_VENV: &str = "before";
 
 /// Record of what a setup installed.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(default)]
-pub(crate) struct VenvRecord {
+pub struct VenvRecord {
     /// A setup created the venv and may recreate it; otherwise it is the user's own.
     #[serde(rename = "made")]
     pub is_from_setup: bool,
@@ -46,7 +46,7 @@ pub(crate) struct VenvRecord {
 
 impl VenvRecord {
     /// Reads the record of a venv; `None` if it is missing or cannot be read.
-    pub(crate) fn read(venv: &Path) -> Option<VenvRecord> {
+    pub fn read(venv: &Path) -> Option<VenvRecord> {
         let bytes = files::read_whole(&venv.join(RECORD_NAME), limits::SETUP_RECORD_BYTES).ok()?;
         serde_json::from_slice(&bytes).ok()
     }
@@ -57,12 +57,12 @@ impl VenvRecord {
     }
 
     /// Packages that were installed in the venv since the setup.
-    pub(crate) fn packages_installed_since(&self, venv: &Path) -> BTreeSet<String> {
+    pub fn packages_installed_since(&self, venv: &Path) -> BTreeSet<String> {
         InstalledPackages::in_venv(venv).names.difference(&self.packages).cloned().collect()
     }
 
     /// Writes the record into the venv, atomically.
-    pub(crate) fn write(&self, venv: &Path) -> io::Result<()> {
+    pub fn write(&self, venv: &Path) -> io::Result<()> {
         let text = serde_json::to_string_pretty(self)?;
         let new = venv.join(format!("{RECORD_NAME}.new"));
         files::write_new(&new, (text + "\n").as_bytes())?;

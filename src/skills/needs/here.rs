@@ -43,7 +43,7 @@ impl NamedNeeds {
 }
 
 /// The packages that the skill's scripts find. `None`: it is not known where they look.
-pub(crate) fn installed_for(skill: &Skill, scripts: &ScriptSettings) -> Option<InstalledPackages> {
+pub fn installed_for(skill: &Skill, scripts: &ScriptSettings) -> Option<InstalledPackages> {
     let python = Interpreter::for_skill(skill, scripts).ok()?;
     let program = pyenv_program(&python.program, scripts)?;
     InstalledPackages::found_by(&program, python.venv.as_deref(), scripts.variable("HOME"))

@@ -31,7 +31,7 @@ mod scripts;
 mod shell;
 
 pub use code::package_of_module;
-pub(crate) use here::installed_for;
+pub use here::installed_for;
 use install::{Installer, NamedPackage};
 
 /// Things that a skill needs by name, or those of them that are missing. Names are sorted.

@@ -3,17 +3,17 @@
 use std::fs;
 use std::path::Path;
 
-use super::progress::{ProgressSink, SetupProgress};
-use crate::needs::InferredPackage;
-use crate::packages::is_archive;
-use crate::requirements::is_line_end;
-use crate::{ScriptSettings, Skill};
+use crate::cli::skills::setup::progress::{ProgressSink, SetupProgress};
+use ::skills::needs::InferredPackage;
+use ::skills::packages::is_archive;
+use ::skills::requirements::is_line_end;
+use ::skills::{ScriptSettings, Skill};
 use base::error::{Error, ErrorKind};
 use host::cancellation::{Cancellation, StopReason};
 use host::lock::FolderLock;
 
 /// A request for a setup.
-pub struct SetupRequest<'s> {
+pub(super) struct SetupRequest<'s> {
     /// The skill.
     pub skill: &'s Skill,
     /// How its scripts run.

@@ -8,8 +8,8 @@ use std::ffi::{OsStr, OsString};
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::progress::{ProgressSink, SetupProgress};
-use crate::ScriptSettings;
+use crate::cli::skills::setup::progress::{ProgressSink, SetupProgress};
+use ::skills::ScriptSettings;
 use base::error::{Error, ErrorKind};
 use base::limits;
 use base::secret::mask_url_logins;

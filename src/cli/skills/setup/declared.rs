@@ -4,12 +4,12 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Instant;
 
-use super::request::{SetupRequest, validate};
-use crate::packages::package_name;
-use crate::probe::{ProbeResult, probe};
-use crate::python::Interpreter;
-use crate::requirements::REQUIREMENTS_FILES;
-use crate::{Problem, Rule};
+use crate::cli::skills::setup::request::{SetupRequest, validate};
+use ::skills::packages::package_name;
+use ::skills::probe::{ProbeResult, probe};
+use ::skills::python::Interpreter;
+use ::skills::requirements::REQUIREMENTS_FILES;
+use ::skills::{Problem, Rule};
 use base::error::{Error, ErrorKind};
 use base::limits;
 use base::secret::mask_url_logins;

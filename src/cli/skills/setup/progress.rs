@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use crate::needs::InferredPackage;
+use ::skills::needs::InferredPackage;
 
 /// Callback for the progress of a setup.
-pub(crate) type ProgressSink<'t> = dyn FnMut(SetupProgress<'_>) + 't;
+pub(super) type ProgressSink<'t> = dyn FnMut(SetupProgress<'_>) + 't;
 
 /// Progress of a setup, as a line without logins of URLs.
 #[derive(Clone, Copy, Debug)]
-pub enum SetupProgress<'p> {
+pub(super) enum SetupProgress<'p> {
     /// A step of the setup.
     Note(&'p str),
     /// A problem that does not stop the setup.
@@ -20,7 +20,7 @@ pub enum SetupProgress<'p> {
 
 /// The result of a setup.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetupSummary {
+pub(super) struct SetupSummary {
     /// The change to the venv.
     pub outcome: SetupOutcome,
     /// The skill's venv; `None`: it has none, as there is nothing to install.
@@ -38,7 +38,7 @@ pub struct SetupSummary {
 
 /// Change of a setup to the venv.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum SetupOutcome {
+pub(super) enum SetupOutcome {
     /// None: everything was installed.
     UpToDate,
     /// A venv was created.

@@ -24,7 +24,17 @@ use skills::Skill;
 use skills::needs::{InferredPackage, NamedNeeds, Needs};
 use skills::packages::nearly_named;
 use skills::programs::install_command;
-use skills::setup::{SetupOutcome, SetupProgress, SetupRequest, SetupSummary, setup};
+
+mod build;
+mod command_runner;
+mod declared;
+mod progress;
+mod request;
+mod venv_location;
+
+use build::setup;
+use progress::{SetupOutcome, SetupProgress, SetupSummary};
+use request::SetupRequest;
 
 /// The result in JSON output.
 #[derive(Serialize)]

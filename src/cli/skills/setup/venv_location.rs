@@ -14,7 +14,7 @@ use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
 use std::time::Instant;
 
-use crate::venv::{INCOMPLETE, PREVIOUS_VENV, SETUP_FOLDER};
+use ::skills::venv::{INCOMPLETE, PREVIOUS_VENV, SETUP_FOLDER};
 use base::limits;
 use host::cancellation::Cancellation;
 

@@ -9,32 +9,26 @@
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use crate::ScriptSettings;
-use crate::installed::InstalledPackages;
-use crate::needs::{InferredPackage, installed_for};
-use crate::packages::{normalized_name, package_name};
-use crate::python::{Interpreter, PythonChoice, is_executable, setup_command};
-use crate::venv::{VenvRecord, path_in_skill};
+use ::skills::ScriptSettings;
+use ::skills::installed::InstalledPackages;
+use ::skills::needs::{InferredPackage, installed_for};
+use ::skills::packages::{normalized_name, package_name};
+use ::skills::python::{Interpreter, PythonChoice, is_executable, setup_command};
+use ::skills::venv::{VenvRecord, path_in_skill};
 use base::error::{Error, ErrorKind};
 use base::secret::mask_url_logins;
 use base::text::shell_quoted;
 
-mod command_runner;
-mod declared;
-mod progress;
-mod request;
-mod venv_location;
-
-use command_runner::CommandRunner;
-use declared::DeclaredNeeds;
-use progress::ProgressSink;
-pub use progress::{SetupOutcome, SetupProgress, SetupSummary};
-pub use request::SetupRequest;
-use request::{lock_skill, requested_packages};
-use venv_location::VenvLocation;
+use crate::cli::skills::setup::command_runner::CommandRunner;
+use crate::cli::skills::setup::declared::DeclaredNeeds;
+use crate::cli::skills::setup::progress::{
+    ProgressSink, SetupOutcome, SetupProgress, SetupSummary,
+};
+use crate::cli::skills::setup::request::{SetupRequest, lock_skill, requested_packages};
+use crate::cli::skills::setup::venv_location::VenvLocation;
 
 /// Sets a skill up. On failure the skill is unchanged. Events and errors contain no login of a URL.
-pub fn setup(
+pub(super) fn setup(
     request: &SetupRequest<'_>,
     on_progress: &mut ProgressSink<'_>,
 ) -> Result<SetupSummary, Error> {
