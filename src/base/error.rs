@@ -112,7 +112,7 @@ impl ErrorKind {
 /// A fault of the setup: what is wrong, and what the user can do about it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
-    /// What is wrong.
+    /// The problem.
     pub message: String,
     /// The remedy; `None` if the message shows it.
     pub fix: Option<String>,

@@ -96,7 +96,7 @@ pub struct RunStats {
     pub calls_from_text: u32,
     /// How often the model was asked again because its reply was not an answer.
     pub asked_again: u32,
-    /// What the tools did.
+    /// Actions of tools.
     pub actions: Actions,
 }
 

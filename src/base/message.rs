@@ -26,7 +26,7 @@ const INTERRUPTED: &str = "(no answer: the turn was interrupted)";
 /// The text of an assistant message that takes the place of removed messages.
 const CONTINUATION: &str = "(The conversation continues.)";
 
-/// What a message of the user is.
+/// Kind of a message of the user.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum UserMessageKind {
@@ -60,7 +60,7 @@ pub struct AttachedFile {
 /// Message of the user.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UserMessage {
-    /// What the message is.
+    /// The kind.
     pub kind: UserMessageKind,
     /// The skills, which come before the text.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -134,7 +134,7 @@ impl<T: Into<String>> From<T> for UserMessage {
     }
 }
 
-/// What a message of the model is.
+/// Kind of a message of the model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum AssistantMessageKind {
@@ -150,7 +150,7 @@ pub enum AssistantMessageKind {
 /// Message of the model: text, tool calls, or both.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct AssistantMessage {
-    /// What the message is.
+    /// The kind.
     pub kind: AssistantMessageKind,
     /// The text; empty if the model only called tools.
     #[serde(rename = "text")]
@@ -260,8 +260,8 @@ impl Message {
         }
     }
 
-    /// What the message contains that neither the user nor this program has written, and no skill's
-    /// document: standard input, files, output, results of an earlier run of the session.
+    /// Returns the texts written neither by the user nor by this program, except skills' documents:
+    /// standard input, files, output, results of an earlier run of the session.
     pub fn untrusted_texts(&self) -> Vec<&str> {
         match self {
             Message::User(user) => {

@@ -16,7 +16,7 @@ use crate::media::Image;
 pub struct ToolDefinition {
     /// The name; matches `^[a-z_][a-z0-9_]*$`.
     pub name: String,
-    /// What the tool does and when to use it; never empty.
+    /// Its effect and when to use it; never empty.
     pub description: String,
     /// JSON Schema of the arguments, which are an object.
     pub parameters: Value,
@@ -28,7 +28,7 @@ pub struct ToolDefinition {
 pub struct CallForm {
     /// The tool's name.
     pub tool: String,
-    /// What such a call does.
+    /// The effect of a call.
     pub description: String,
     /// JSON Schema of the arguments, which are an object.
     pub parameters: Value,

@@ -28,7 +28,7 @@ pub(super) struct RequestBody<'b> {
     /// The tools; without any the field is omitted, since many endpoints refuse an empty
     /// list.
     pub tools: &'b [ToolDefinition],
-    /// What opens a call in text.
+    /// Mark of a call in text.
     pub call_mark: &'b str,
     /// For a reply that is constrained.
     pub forms: CallForms<'b>,
@@ -36,7 +36,7 @@ pub(super) struct RequestBody<'b> {
     pub stream: bool,
     /// The user's own fields (`LLM_EXTRA_BODY`).
     pub extra_fields: &'b Map<String, Value>,
-    /// What the endpoint accepts.
+    /// Dialect of the endpoint.
     pub dialect: &'b Dialect,
 }
 

@@ -32,10 +32,10 @@ Tools, with their arguments (`?`: may be left out):
 - answer {text}: Answer the user. Only when a result shows what the user wants, or no tool is needed.
 ";
 
-/// What a small model forgets.
+/// Reminder after a success.
 const AFTER_RESULT: &str = "\n\nIf nothing is left to do, use `answer`.";
 
-/// What it may do after two failures in a row.
+/// Reminder after two failures in a row.
 const AFTER_FAILURES: &str = "\n\nIf this cannot be done here, use `answer` to say so.";
 
 /// The part of the system message that describes the forms of calls.

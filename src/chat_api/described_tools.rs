@@ -10,7 +10,7 @@ use crate::quirks::call_markers;
 use base::message::AssistantMessage;
 use base::tool::ToolDefinition;
 
-/// What begins a result. A model that goes on with an invented result is stopped here.
+/// Start of a result. A model that goes on with an invented result is stopped here.
 pub(super) const RESULT_START: &str = "<tool_result";
 
 const CALL_START: &str = "You have tools. To call one, reply with nothing but this:\n";
@@ -25,7 +25,7 @@ The tools, with their arguments as JSON (`?`: may be left out):
 #[derive(Clone, Copy)]
 pub(super) struct DescribedTools<'t> {
     pub tools: &'t [ToolDefinition],
-    /// What opens a call.
+    /// The mark of calls.
     pub call_mark: &'t str,
 }
 

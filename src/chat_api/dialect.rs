@@ -1,4 +1,4 @@
-//! What an endpoint does not accept, and what is sent instead.
+//! Features refused by an endpoint, and what is sent instead.
 //!
 //! There is no table of providers. When an endpoint refuses a request, the first rule of
 //! [`RULES`] that applies changes requests for the rest of the process, each field once. What is
@@ -39,7 +39,7 @@ pub(super) struct SentFeatures<'s> {
     pub is_stream: bool,
 }
 
-/// What is known about an endpoint.
+/// Known demands of an endpoint.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct Dialect {
     changes: Vec<DialectChange>,

@@ -58,7 +58,7 @@ pub struct ModelRequest<'r> {
     pub messages: &'r [Message],
     /// The tools that the model may call.
     pub tools: &'r [ToolDefinition],
-    /// What opens a call in text.
+    /// Mark of a call in text.
     pub call_mark: &'r str,
     /// For replies that are constrained to JSON objects.
     pub forms: CallForms<'r>,

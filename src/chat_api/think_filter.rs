@@ -27,7 +27,7 @@ enum ThinkState {
     Answering,
 }
 
-/// What a piece of the text adds: reasoning, then text of the answer.
+/// The result of a piece of text: reasoning, then text of the answer.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct ThinkPiece {
     /// Part of the reasoning.
@@ -42,7 +42,7 @@ pub struct ThinkFilter {
     state: ThinkState,
     /// Text that may be part of a tag.
     held: String,
-    /// What ends the reasoning.
+    /// The reasoning's end tag.
     close: &'static str,
     has_reasoning: bool,
 }

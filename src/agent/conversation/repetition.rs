@@ -46,7 +46,7 @@ impl Conversation {
         }
     }
 
-    /// What follows this document where the conversation contains it unchanged.
+    /// Returns the text after the same document earlier in the conversation.
     fn files_after_earlier<'a>(
         &'a self,
         document: &str,

@@ -120,9 +120,9 @@ impl SessionHeader {
     }
 }
 
-/// What makes the header of an older file that of this version: a position and the bytes
-/// there. `None` if nothing has to change. A string cannot contain the name of the field,
-/// because its quotes are escaped there.
+/// Returns the update of an old file's header to this version: a position and the bytes there.
+/// `None` if nothing has to change. A string cannot contain the name of the field, because its
+/// quotes are escaped there.
 pub(super) fn header_update(bytes: &[u8]) -> Option<(u64, String)> {
     const NAME: &[u8] = b"\"version\":";
     let header = bytes.split(|byte| *byte == b'\n').next()?;

@@ -226,7 +226,7 @@ pub fn server_instructions<'n>(
     text
 }
 
-/// What the model can do, by the tools that it is offered.
+/// The model's abilities, by the tools that it is offered.
 #[derive(Default)]
 struct Abilities {
     runs_scripts: bool,

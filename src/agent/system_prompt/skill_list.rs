@@ -100,7 +100,7 @@ const SHORTENED: &str =
 const BEST_FIRST: &str = "(shortened; those whose words match the first question come first; \
                           list_skills with a query searches all)\n";
 
-/// What stands before the names of skills without a description.
+/// Words before the names of skills without a description.
 const NAMES: &str = "By name only: ";
 
 /// Room for the number of skills that are not even named.

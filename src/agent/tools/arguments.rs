@@ -40,7 +40,7 @@ impl From<Map<String, Value>> for Arguments {
 pub struct ArgumentError {
     /// The argument's name, and the place in its value; empty for all arguments together.
     path: String,
-    /// What is wrong, as in `is missing`.
+    /// The problem, as in `is missing`.
     problem: String,
 }
 

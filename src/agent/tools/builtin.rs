@@ -19,7 +19,7 @@ pub struct BuiltinTool {
     pub(super) form_place: FormPlace,
 }
 
-/// What a tool needs to work.
+/// The needs of a tool.
 #[derive(Clone, Copy)]
 pub enum ToolNeeds {
     /// A skill, of which it only reads.

@@ -1,4 +1,4 @@
-//! What a conversation knows of its earlier calls, its system prompt and its context window.
+//! A conversation's record of its earlier calls, its system prompt and its context window.
 
 use std::cell::{Cell, RefCell};
 
@@ -7,7 +7,7 @@ use base::tool::ToolResult;
 use host::capture::{Capture, CaptureLimits};
 use skills::Catalogue;
 
-/// What results need of earlier calls, of the system prompt and of the context window.
+/// The record of earlier calls, the system prompt and the context window, for results.
 #[derive(Debug, Default)]
 pub struct CallHistory {
     /// Digest of the last call, if it failed.

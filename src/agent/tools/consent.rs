@@ -23,9 +23,9 @@ pub struct Consent {
 pub(super) struct ConsentRequest {
     /// Its kind.
     pub kind: ConsentKind,
-    /// What it does, as a sentence: "a script wants to run in the skill …".
+    /// The action as a sentence: "a script wants to run in the skill …".
     pub head: String,
-    /// What is shown of it.
+    /// The texts to show.
     pub sections: Vec<ConsentSection>,
 }
 

@@ -115,7 +115,7 @@ fn edit(arguments: &EditFileArguments, context: &ToolContext<'_>) -> Result<Tool
     Ok(ToolResult { consent, action: Some(Action::WroteFile(path)), ..result })
 }
 
-/// What is replaced in a file, and where.
+/// A replacement of text, and its places.
 struct Replacement {
     old: Vec<u8>,
     new: Vec<u8>,

@@ -190,7 +190,7 @@ fn reading_on(reader: &str, path: &Path, next: usize) -> String {
 struct DocumentPart<'d> {
     /// Whole lines from the start of the document, up to a heading if one is near.
     text: &'d str,
-    /// What the model has to know about the rest.
+    /// A note for the model about the rest.
     note: String,
 }
 

@@ -72,7 +72,7 @@ impl Tool for ListSkills {
     }
 }
 
-/// What to do if no skill fits.
+/// Advice if no skill fits.
 const NOT_FOUND: &str = "; if other or English words find none either, do without one, or say so";
 
 /// Lists the skills that fit a query best, or all.

@@ -82,7 +82,7 @@ pub struct ToolContext<'w> {
     pub cancellation: &'w Cancellation,
     /// Event source served while a script runs.
     pub event_source: Option<&'w dyn EventSource>,
-    /// What hints need of earlier calls; the copies of a context share it.
+    /// The record of earlier calls; the copies of a context share it.
     pub history: Rc<CallHistory>,
 }
 

@@ -251,7 +251,7 @@ impl<'w> Tools<'w> {
     }
 }
 
-/// What an inexact name was taken for.
+/// The meanings of inexact names.
 #[derive(Default, PartialEq)]
 struct Meant {
     tool: Option<String>,

@@ -31,7 +31,7 @@ use skills::protected;
 /// Effects of a tool that writes the user's files.
 pub(super) const WRITING: Effects = Effects { is_open_world: false, ..Effects::UNKNOWN };
 
-/// What a tool is about to do with a file.
+/// Kind of access to a file by a tool.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Access {
     Read,
@@ -43,7 +43,7 @@ pub(super) struct UserFiles<'c> {
     context: &'c ToolContext<'c>,
     scripts: &'c ScriptSettings,
     root: Root,
-    /// What is private. Its folder is the working folder.
+    /// The read rule. Its folder is the working folder.
     rule: ReadRule,
     /// Whether the working folder is the home, a folder above it, or `/`.
     is_home: bool,
@@ -52,7 +52,7 @@ pub(super) struct UserFiles<'c> {
 /// A file or folder that a tool may read.
 pub(super) struct OpenedPath {
     pub target: PathTarget,
-    /// What the result of the run lists.
+    /// An action for the run's result.
     pub action: Option<Action>,
     /// A note for the model that another file was taken.
     pub note: Option<String>,

@@ -9,7 +9,7 @@ use base::text;
 use base::tool::{Action, ToolCall, ToolResult, parse_arguments};
 use host::scratch::without_random_names;
 
-/// What the model gets instead of a result that it has.
+/// Result in place of one that the model already has.
 const KNOWN_RESULT: &str = "the same call gave the same result twice: use it, or answer";
 
 /// The last call of a turn, and how often it occurred in a row.
@@ -27,7 +27,7 @@ pub(super) struct RepeatedCalls {
     failures: usize,
 }
 
-/// What makes a call another one: name, arguments, success and result.
+/// The compared parts of a call: name, arguments, success and result.
 type CallEssence = (String, Result<Map<String, Value>, String>, bool, String);
 
 impl RepeatedCalls {
@@ -102,8 +102,8 @@ impl RepeatedCalls {
     }
 }
 
-/// What makes a result another one: exit status, output and error, not the duration, a hint or the
-/// temporary folder of a script.
+/// Returns the compared parts of a result: exit status, output and error, not duration, hint or a
+/// script's temporary folder.
 fn essence_of(result: &ToolResult) -> String {
     let image = result.image.as_ref().map(|image| sha256(image.url.as_bytes()));
     // Other successful results are the user's own text.

@@ -177,8 +177,8 @@ impl<'t> Turn<'t, '_> {
         }
     }
 
-    /// What follows a failed request: an empty reply is asked about, and an announcement before it
-    /// is the answer.
+    /// Handles a failed request: an empty reply is asked about, and an announcement before it is
+    /// the answer.
     fn after_failure(&mut self, error: Error, has_next_step: bool) -> Result<Option<ModelReply>> {
         let is_empty = match error.part() {
             Some(FailedPart::Answer(tokens)) => {

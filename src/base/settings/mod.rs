@@ -93,7 +93,7 @@ pub struct EnvFile {
     pub trusted: bool,
     /// The parsed contents.
     pub contents: Dotenv,
-    /// What was left out of the contents, and why.
+    /// Notices of omitted contents, with reasons.
     pub notices: Vec<Fault>,
     /// The settings that are not read, as another author may have written the file.
     pub skipped: Vec<&'static str>,

@@ -16,7 +16,7 @@ pub struct Setting {
     pub about: &'static str,
     /// Which part of the value may be displayed.
     pub privacy: Privacy,
-    /// What `./.env` may do with the setting.
+    /// The rule for the setting in `./.env`.
     pub folder_rule: FolderRule,
 }
 
@@ -165,7 +165,7 @@ pub const SCRIPT_TIMEOUT_SECONDS: &str = "SCRIPT_TIMEOUT_SECONDS";
 pub const SCRIPT_PYTHON: &str = "SCRIPT_PYTHON";
 /// The shell for commands.
 pub const SCRIPT_SHELL: &str = "SCRIPT_SHELL";
-/// What happens to processes that a script leaves behind.
+/// Treatment of processes that a script leaves behind.
 pub const SCRIPT_LEFTOVERS: &str = "SCRIPT_LEFTOVERS";
 /// Whether scripts run in a sandbox.
 pub const SCRIPT_SANDBOX: &str = "SCRIPT_SANDBOX";

@@ -14,7 +14,7 @@ pub fn is_shell_language(language: &str) -> bool {
     SHELLS.contains(&language)
 }
 
-/// What a line of Markdown is for its code fences.
+/// Position of a line relative to code fences.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FenceLine<'l> {
     /// Not code.
@@ -67,7 +67,7 @@ pub struct Fence<'t> {
     pub language: &'t str,
     /// The lines between the marks.
     pub body: &'t str,
-    /// What precedes the fence.
+    /// Text before the fence.
     pub before: &'t str,
     /// Whether nothing else is in the text.
     pub is_alone: bool,

@@ -28,7 +28,7 @@ pub const OLLAMA_PORT: u16 = 11434; // not a limit
 #[derive(Debug)]
 pub struct EndpointQuery {
     client: Client,
-    /// What Ollama has reported of the model.
+    /// Ollama's report on the model.
     described: Cell<Option<DescribedModel>>,
 }
 
@@ -56,7 +56,7 @@ pub enum ContextWindow {
     Unknown,
 }
 
-/// What is reported of the configured model.
+/// Report on the configured model.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ReportedModel {
     /// The number of parameters, if it decides how the model calls tools.
@@ -68,7 +68,7 @@ pub struct ReportedModel {
     pub is_provisional: bool,
 }
 
-/// What Ollama reports of a model; `None`: not reported.
+/// Ollama's report on a model; `None`: not reported.
 #[derive(Clone, Copy, Debug, Default)]
 struct DescribedModel {
     /// The context size set in the Modelfile.

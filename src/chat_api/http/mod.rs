@@ -62,7 +62,7 @@ pub struct HttpModel {
     client: Client,
     url: String,
     stream: bool,
-    /// What the endpoint does not accept, as learned so far.
+    /// The endpoint's dialect, as learned so far.
     dialect: RefCell<Dialect>,
     /// The dialect before replies were constrained on trial.
     unconstrained: RefCell<Option<Dialect>>,

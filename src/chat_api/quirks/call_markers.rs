@@ -85,11 +85,11 @@ const BETWEEN: [&str; 28] = [
 /// Tags with the name of a tool as an attribute.
 pub(crate) const NAMED_TAGS: [&str; 4] = ["invoke", "tool_call", "function_call", "function"];
 
-/// What ends a parameter whose own end is missing.
+/// Ends of a parameter whose own end is missing.
 pub(crate) const PARAMETER_ENDS: [&str; 4] =
     ["<parameter", "</function>", "</invoke>", "</tool_call>"];
 
-/// What `DeepSeek` and `MiniMax` write into their tags.
+/// Texts that `DeepSeek` and `MiniMax` add to tags.
 const NOISE: [&str; 3] = ["｜｜DSML｜｜", "｜DSML｜", "]<]minimax[>["];
 
 /// The tags around a call as a model without native calls is asked to write it. A small model keeps

@@ -5,7 +5,7 @@ use std::ops::RangeInclusive;
 use crate::quirks::contains_any;
 use base::error::FailedPart;
 
-/// What a refusal means.
+/// Meaning of a refusal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Meaning {
     /// Another try may succeed.

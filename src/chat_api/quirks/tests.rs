@@ -10,7 +10,7 @@ use crate::request_failure::ErrorResponse;
 use crate::{retry, text_calls};
 use base::tool::ToolDefinition;
 
-/// What a request is changed to after a refusal with these words, if everything was sent.
+/// Returns the change after a refusal with these words, if everything was sent.
 fn change(words: &str) -> Option<DialectChange> {
     let extra_fields = json!({"seed": 1}).as_object().cloned().unwrap_or_default();
     let sent = SentFeatures {

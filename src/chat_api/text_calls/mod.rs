@@ -17,10 +17,10 @@ mod reader;
 use reader::CallReader;
 pub use reader::TextCall;
 
-/// What a text may begin with, or its second sentence, if it is calls.
+/// First characters of a text or second sentence that is calls.
 pub const OPENINGS: [char; 4] = ['{', '[', '<', '`'];
 
-/// What a reply may begin with whose thoughts were taken off.
+/// Possible start of a reply whose thoughts were taken off.
 const THOUGHTS_END: &str = "</think>";
 
 /// The calls that a text is, with the sentence before them.

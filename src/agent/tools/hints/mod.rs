@@ -65,9 +65,9 @@ pub(super) struct HintRequest<'h> {
     pub left_behind: u32,
     /// Whether these keep running.
     pub keep_leftovers: bool,
-    /// What it changed in the skill's folder, if that was checked.
+    /// Its changes in the skill's folder, if that was checked.
     pub changes: Option<&'h SkillChanges>,
-    /// What the sandbox refuses, if the output shows a refused access.
+    /// Advice on the sandbox, if the output shows a refused access.
     pub sandbox_advice: Option<&'h str>,
     /// Whether the call before was the same one, and failed.
     pub failed_before: bool,

@@ -23,12 +23,12 @@ const LACKS: [&str; 8] =
 const REFUSALS: [&str; 2] =
     ["externally-managed-environment", "Could not find an activated virtualenv"];
 
-/// What a run lacked.
+/// Missing packages.
 #[derive(Default)]
 struct MissingPackages<'t> {
     /// Modules that could not be imported, and packages that the program asks for.
     names: Vec<&'t str>,
-    /// What to install for them: names of packages, with extras if the source of the name has some.
+    /// Packages to install for them: names, with extras if the source of the name has some.
     requirements: Vec<String>,
     /// Whether the package of a module is not known.
     has_unknown: bool,
@@ -72,7 +72,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
     (!missing.names.is_empty()).then(|| missing.hint(request))
 }
 
-/// What to install for a module: as the document says, or by the table.
+/// Returns a module's package: as the document says, or by the table.
 fn requirement_of(module: &str, listed: &[&str]) -> Option<String> {
     let package = package_of(module);
     let name = normalized_name(package.unwrap_or(known_module(module)));
@@ -151,7 +151,7 @@ impl<'t> MissingPackages<'t> {
         }
     }
 
-    /// What the user has to do so that the skill has the packages.
+    /// Returns advice with the command that installs the packages.
     fn advice(&self, skill: &Skill, venv: Option<&Path>) -> String {
         let is_listed = match venv {
             Some(venv) => lacks_listed_requirements(skill, venv),

@@ -57,7 +57,7 @@ pub(crate) fn runs_language(name: &str) -> bool {
     PYTHON[0] == name || python.contains(&name) || LANGUAGES.iter().any(is_other)
 }
 
-/// What runs.
+/// A script or command.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum ProgramKind<'c> {
     /// A script; `file`: its path in the skill, `None` for source that the model wrote.
@@ -77,13 +77,13 @@ pub(super) struct ProgramRun<'c> {
     pub scripts: &'c ScriptSettings,
     /// The skill to which it belongs.
     pub skill: Option<&'c Skill>,
-    /// What the first line of the result says of files and skills that the call did not name.
+    /// End of the result's first line, about files and skills that the call did not name.
     pub meant: &'c str,
     /// The folder that it starts in.
     pub start: StartFolder,
     /// The interpreter of the skill, or of a script without a skill.
     pub python: Option<&'c Interpreter>,
-    /// What runs.
+    /// Its kind.
     pub kind: ProgramKind<'c>,
     /// Its source, for hints.
     pub source: &'c str,

@@ -40,7 +40,7 @@ struct ReportObject<'r> {
 
 /// A program that has run.
 pub(super) struct ProgramReport<'r> {
-    /// What ran.
+    /// The run.
     pub run: &'r ProgramRun<'r>,
     /// The program's time limit; `None` if the run's deadline came first.
     pub limit: Option<Duration>,
@@ -199,7 +199,7 @@ impl ProgramReport<'_> {
 }
 
 /// A text without the frames of libraries in its Python tracebacks, which a model does not change.
-/// What is no whole traceback stays as it is.
+/// Incomplete tracebacks stay as they are.
 fn without_library_frames(text: &str) -> String {
     let mut kept = String::with_capacity(text.len());
     let mut lines = text.split_inclusive('\n').peekable();

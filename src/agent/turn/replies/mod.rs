@@ -48,7 +48,7 @@ pub(super) enum NoAnswer {
     UnknownNumber,
 }
 
-/// What a reply without calls is.
+/// Kind of reply without calls.
 pub(super) enum Verdict {
     /// An answer; with how it ended.
     Answer(FinishReason),
