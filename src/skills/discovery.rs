@@ -96,7 +96,7 @@ pub(super) fn read(skills: &Skills) -> Catalogue {
 #[derive(Default)]
 struct DiscoveryRun<'s> {
     catalogue: Catalogue,
-    /// What the folders have under each name.
+    /// The folders' entries under each name.
     names: BTreeMap<String, NameEntries<'s>>,
     /// Buffer for the start of a document.
     head: Vec<u8>,
@@ -104,7 +104,7 @@ struct DiscoveryRun<'s> {
     locks: LockFiles,
 }
 
-/// What the skills folders have under a name, in the order of the folders.
+/// Entries of skills folders under a name, in the order of the folders.
 #[derive(Default)]
 struct NameEntries<'s> {
     /// Skills with their folders; in one folder the shallower first, then by path.

@@ -24,7 +24,7 @@ pub fn is_lock_file_name(name: &str) -> bool {
     folded_name(name) == LOCK_FILE_NAME
 }
 
-/// What digests start with, unlike the name of a commit.
+/// The start of digests, unlike the name of a commit.
 pub const DIGEST_START: &str = "sha256:";
 
 /// The version of the format. In later ones the file names the program that wrote it, as sessions

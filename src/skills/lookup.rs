@@ -1,7 +1,7 @@
 //! Access to the skills in the skills folders, by path. Tools, commands and protocols open a
 //! skill only through this file.
 //!
-//! What is not a skill, or cannot be opened, hides nothing in a later folder.
+//! Entries that are no skills, or unreadable, hide nothing in later folders.
 
 use std::cell::OnceCell;
 use std::collections::HashSet;
@@ -21,7 +21,7 @@ pub(super) struct OpenFolders<'s> {
     pub folders: Vec<OpenedFolder<'s>>,
     boundary: &'s Boundary,
     private: &'s PrivateFiles,
-    /// What is private outside the skills; found for the first document with several names.
+    /// Private entries outside the skills; found for the first document with several names.
     elsewhere: OnceCell<PrivateEntries>,
     /// The folders that no link may lead to; computed for the first link.
     forbidden: OnceCell<ForbiddenFolders>,
@@ -33,7 +33,7 @@ pub(super) struct OpenedFolder<'s> {
     pub root: Result<Root, OpenError>,
 }
 
-/// What a path in a skills folder leads to.
+/// Target of a path in a skills folder.
 pub(super) enum Found {
     /// A folder with a document: its file name, and the file if it can be opened.
     Skill(Result<(String, OpenFile), OpenError>),

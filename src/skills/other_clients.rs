@@ -36,7 +36,7 @@ const TABLE: [(&str, Advice); 11] = [
      &[("run_python_script", "use `run_python_script`")]),
 ];
 
-/// What to use instead of another client's tool.
+/// Returns advice on another client's tool.
 pub fn advice(name: &str, is_offered: impl Fn(&str) -> bool) -> Option<&'static str> {
     let fits = |tool: &str| tool.is_empty() || is_offered(tool);
     let name: String = name.chars().filter(|c| !matches!(c, '_' | '-')).collect();

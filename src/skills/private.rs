@@ -1,5 +1,5 @@
-//! What is private in any folder by its name or content, and what the settings make private: nothing
-//! reads it for a model or client. What was opened decides, whatever path was asked for.
+//! Files that are private by name or content in any folder, or by the settings: nothing reads them
+//! for a model or client. What was opened decides, whatever path was asked for.
 
 use std::cell::OnceCell;
 use std::collections::{BTreeSet, VecDeque};
@@ -131,8 +131,8 @@ impl PrivateFiles {
     }
 }
 
-/// What is read for a model or client below a folder. What was opened decides: its real path, its
-/// identity, its other names and its content, whatever path was asked for.
+/// Rule for reading below a folder for a model or client. The opened entry decides: its real path,
+/// identity, other names and content, whatever path was asked for.
 #[derive(Debug)]
 pub struct ReadRule {
     /// The real path of the folder; names above it do not count.
@@ -143,7 +143,7 @@ pub struct ReadRule {
     pub searched: Vec<PathBuf>,
     /// The number of entries of each that are searched.
     pub most: usize,
-    /// What the search has found.
+    /// Results of the search.
     pub entries: OnceCell<PrivateEntries>,
 }
 
@@ -200,7 +200,7 @@ impl ReadRule {
     }
 }
 
-/// What is private below some folders, by name or because it is in a private place.
+/// Private entries below some folders, by name or by place.
 #[derive(Debug, Default)]
 pub struct PrivateEntries {
     /// The files and folders with private names.

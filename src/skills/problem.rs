@@ -18,7 +18,7 @@ pub struct Problem {
     pub rule: Rule,
     /// How bad it is.
     pub severity: Severity,
-    /// What is wrong, for the user.
+    /// A message for the user.
     pub message: String,
     /// The remedy, if it fits a sentence or a command.
     pub fix: Option<String>,

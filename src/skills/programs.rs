@@ -3,8 +3,8 @@
 
 use std::collections::BTreeSet;
 
-/// What well-known programs belong to, and the names of the programs, which messages may also call
-/// by that of the first column.
+/// Products, and the names of their well-known programs, which messages may also call by that of
+/// the first column.
 pub const PROGRAMS: &[(&str, &[&str])] = &[
     ("LibreOffice", &["soffice", "libreoffice"]),
     ("poppler-utils", &["pdftoppm", "pdftotext", "pdfinfo", "pdfimages", "pdfunite"]),
@@ -114,7 +114,7 @@ const MANAGERS: [(&str, &str); 4] = [
     ("brew", "brew install"),
 ];
 
-/// What the managers call the package of a product, in their order; one name: all the same.
+/// Names of a product's package for the managers, in their order; one name: all the same.
 #[rustfmt::skip]
 const SYSTEM_PACKAGES: &[(&str, &[&str])] = &[
     ("LibreOffice", &["libreoffice", "libreoffice", "libreoffice", "--cask libreoffice"]),
@@ -167,7 +167,7 @@ pub fn row_of(program: &str) -> Option<(&'static str, &'static [&'static str])> 
     PROGRAMS.iter().copied().find(|(_, programs)| programs.contains(&program))
 }
 
-/// What a well-known program belongs to.
+/// The product of a well-known program.
 pub(crate) fn product_of(program: &str) -> Option<&'static str> {
     row_of(program).map(|(product, _)| product)
 }

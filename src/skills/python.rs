@@ -48,13 +48,13 @@ pub const PYTHON_FIX: &str = "set SCRIPT_PYTHON to a Python 3 interpreter";
 /// Why no interpreter can run a skill's scripts.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct InterpreterError {
-    /// What is wrong with the skill's venv; `None`: it has no venv.
+    /// The defect of the skill's venv; `None`: it has no venv.
     pub defect: Option<VenvDefect>,
     /// The problem and its remedy.
     pub fault: Fault,
 }
 
-/// What is wrong with a venv.
+/// Defect of a venv.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum VenvDefect {
     /// A setup of it is under way, or was interrupted.

@@ -203,7 +203,7 @@ const fn note(rule: Rule, name: &'static str) -> RuleRow {
     RuleRow { severity: Severity::Note, ..error(rule, name) }
 }
 
-/// What this machine lacks is a note, and with `--here` an error.
+/// Row for something lacking: a note, with `--here` an error.
 const fn lack(rule: Rule, name: &'static str) -> RuleRow {
     RuleRow { is_lack: true, ..note(rule, name) }
 }

@@ -17,7 +17,7 @@ use crate::{Problem, is_skill_name};
 use base::limits;
 use host::confined::{Identity, OpenError, PathTarget, Root, identity};
 
-/// What a skills folder contains.
+/// Contents of a skills folder.
 #[derive(Default)]
 pub(super) struct FolderContents {
     /// The direct subfolders that are no skills, with what they are instead.

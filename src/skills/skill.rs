@@ -31,7 +31,7 @@ pub struct Skill {
     pub is_locked: bool,
     /// The files that the settings make private.
     pub(super) private: Rc<PrivateFiles>,
-    /// What is not read of it; made for the first file.
+    /// Rule for reading it; made for the first file.
     pub(super) read_rule: OnceCell<ReadRule>,
 }
 
@@ -71,7 +71,7 @@ impl Skill {
         self.root.open_target(path).and_then(|target| self.read_rule().check(path, target))
     }
 
-    /// What is not read of it for a model or client.
+    /// Rule for reading it for a model or client.
     pub fn read_rule(&self) -> &ReadRule {
         self.read_rule.get_or_init(|| self.private.rule_for(&self.root))
     }

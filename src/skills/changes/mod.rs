@@ -29,7 +29,7 @@ pub struct SkillSnapshot<'s> {
 /// The changes since a [`SkillSnapshot`], by paths in the skill's folder.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct SkillChanges {
-    /// What was there and was changed or deleted, and new folders that tools fill.
+    /// Entries that were changed or deleted, and new folders that tools fill.
     pub changed: Vec<PathBuf>,
     /// New files.
     pub left: Vec<PathBuf>,

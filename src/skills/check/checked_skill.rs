@@ -17,7 +17,7 @@ pub struct CheckedSkill {
     pub skill: Option<Skill>,
     /// Its problems, sorted by file and line.
     pub problems: Vec<Problem>,
-    /// What it needs.
+    /// Its needs.
     pub needs: Needs,
 }
 

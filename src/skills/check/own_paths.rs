@@ -1,6 +1,6 @@
 //! Which of the paths in a document are those of its skill.
 
-/// What the paths in a document are compared with.
+/// Names to compare with paths in a document.
 pub(super) struct MentionContext {
     /// The skill's name, which may be part of a path.
     pub skill_name: String,

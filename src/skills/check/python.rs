@@ -1,9 +1,9 @@
 //! Problems of a skill's Python, derived from the probe's results.
 //!
-//! What one command remedies is one problem: all modules that are missing on this machine, all
-//! whose packages the skill does not name. Samples (templates, examples, tests) need nothing.
-//! A package is named only if it is well known: installing any package with the name of a module
-//! is a way to install malicious code.
+//! Faults with one remedy are one problem: all modules that are missing on this machine, all whose
+//! packages the skill does not name. Samples (templates, examples, tests) need nothing. A package
+//! is named only if it is well known: installing any package with the name of a module is a way to
+//! install malicious code.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};

@@ -32,7 +32,7 @@ enum Check {
     Returncode(i64),
 }
 
-/// What a text must be.
+/// Condition on a text.
 #[derive(Clone, Debug)]
 enum WantedText {
     /// Any.
@@ -42,7 +42,7 @@ enum WantedText {
     Matches(String),
 }
 
-/// What a run did.
+/// A run's result.
 pub struct Observed<'r> {
     /// The final answer.
     pub answer: &'r str,

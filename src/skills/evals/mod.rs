@@ -1,4 +1,4 @@
-//! What authors test in a skill: the JSON files in its `evals` folder.
+//! Authors' tests of a skill: the JSON files in its `evals` folder.
 //!
 //! Three dialects are read: `evals.json` of <https://agentskills.io> and of the skill
 //! `skill-creator` (tasks with files and assertions), lists of `query` with `should_trigger`, and
@@ -30,7 +30,7 @@ const TASKS_FILE: &str = "evals.json";
 pub struct SkillEvals {
     /// The cases of all files.
     pub cases: Vec<EvalCase>,
-    /// What is wrong with the files.
+    /// Problems of the files.
     pub problems: Vec<EvalsProblem>,
 }
 
@@ -39,13 +39,13 @@ pub struct SkillEvals {
 pub struct EvalCase {
     /// Its name, unique among the triggers or the tasks of the skill.
     pub id: String,
-    /// What the model is asked.
+    /// The model's prompt.
     pub prompt: String,
-    /// What should happen.
+    /// Expected result.
     pub goal: Goal,
 }
 
-/// What should happen in a test.
+/// Expected result of a test.
 #[derive(Clone, Debug)]
 pub enum Goal {
     /// This skill comes into play.
@@ -67,10 +67,10 @@ pub enum ExpectedSkill {
     None,
 }
 
-/// What the result of a task must be.
+/// Files and expectations of a task.
 #[derive(Clone, Debug)]
 pub struct Task {
-    /// What a good result is, for the judge.
+    /// A good result, for the judge.
     pub expected_output: String,
     /// The files of the working folder.
     pub files: Vec<TaskFile>,
@@ -92,15 +92,15 @@ pub struct TaskFile {
 /// An assertion about a run, and whether it holds.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Assertion {
-    /// What is asserted.
+    /// The statement.
     pub text: String,
     /// `None`: it was not judged.
     pub passed: Option<bool>,
-    /// What shows that, or why it was not judged.
+    /// The evidence, or why it was not judged.
     pub evidence: String,
 }
 
-/// What is wrong with a file.
+/// Problem of a file.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvalsProblem {
     /// The file, relative to the skill.

@@ -26,7 +26,7 @@ const CLIENTS: [&str; 3] = [".claude/skills/", ".codex/skills/", ".agents/skills
 /// The characters that a placeholder or its escape may start with.
 pub(super) const START: [char; 6] = ['\\', '$', '{', '<', '~', '.'];
 
-/// What the placeholders for folders stand for.
+/// Values of the placeholders for folders.
 pub struct SkillFolders {
     skill: String,
     plugin: String,

@@ -1,4 +1,4 @@
-//! What Markdown needs: the commands in its blocks of shell code.
+//! Needs of Markdown: the commands in its blocks of shell code.
 
 use super::Needs;
 use super::shell::ShellReader;

@@ -1,4 +1,4 @@
-//! What of a skill's needs this machine lacks, by looking at files: no process is started.
+//! A skill's needs that this machine lacks, by looking at files: no process is started.
 
 use std::collections::BTreeSet;
 use std::ffi::OsStr;
@@ -14,7 +14,7 @@ use base::limits;
 use host::files::{find_program, read_whole};
 
 impl NamedNeeds {
-    /// What is missing for a skill. Packages whose place is unknown are not reported.
+    /// Finds what a skill lacks. Packages whose place is unknown are not reported.
     #[must_use]
     pub fn missing(&self, skill: &Skill, scripts: &ScriptSettings) -> NamedNeeds {
         let installed = installed_for(skill, scripts);

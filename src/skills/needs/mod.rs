@@ -1,4 +1,4 @@
-//! What a skill needs: what it declares, what its own scripts import, and the commands in the blocks
+//! A skill's needs: what it declares, what its own scripts import, and the commands in the blocks
 //! of shell code of its documents.
 //!
 //! Nothing is started and nothing is imported, and no sentence is read.
@@ -47,10 +47,10 @@ pub struct NamedNeeds {
     pub mcp: BTreeSet<String>,
 }
 
-/// What a skill needs.
+/// A skill's needs.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Needs {
-    /// What it needs by name.
+    /// Its needs by name.
     #[serde(flatten)]
     pub named: NamedNeeds,
     /// Other machines in the addresses of commands.
@@ -75,14 +75,14 @@ pub struct Needs {
 pub struct InferredPackage {
     /// Normalized.
     pub name: String,
-    /// What the command installs: a name with versions.
+    /// Its requirement: a name with versions.
     pub requirement: Option<String>,
     /// The line with the command.
     pub line: SourceLine,
 }
 
 impl InferredPackage {
-    /// What is installed for it. `None`: it is neither well known nor what a command of the skill
+    /// Returns its requirement. `None`: it is neither well known nor what a command of the skill
     /// installs from the usual place, or its name is nearly a well-known one.
     pub fn to_install(&self) -> Option<&str> {
         let literal = self.requirement.as_deref();
@@ -261,7 +261,7 @@ fn is_document(path: &Path) -> bool {
     path.to_str().is_some_and(|path| path.eq_ignore_ascii_case("SKILL.md"))
 }
 
-/// What kind of source a file is; `None`: it is not read.
+/// A file's kind of source; `None`: it is not read.
 fn source_of(path: &Path) -> Option<NeedSource> {
     let name = path.file_name()?.to_str()?;
     if name == "package.json" {

@@ -1,4 +1,4 @@
-//! What scripts and the lists of packages beside them need.
+//! Needs of scripts and the lists of packages beside them.
 
 use std::collections::BTreeSet;
 

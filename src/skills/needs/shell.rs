@@ -1,5 +1,5 @@
-//! What lines of a shell need: the programs that they start, the packages that they install, and
-//! the hosts in their addresses.
+//! Needs of lines of a shell: the programs that they start, the packages that they install, and the
+//! hosts in their addresses.
 
 use super::Needs;
 use super::install::{Installer, install_command, is_before_command};

@@ -23,7 +23,7 @@ use words::{WordStarts, for_each_word, is_stop_word, write_base, write_stem};
 const NAME_WEIGHT: f64 = 2.0;
 /// Weight of a word in the document, of which the logarithm of the number of occurrences counts.
 const DOCUMENT_WEIGHT: f64 = 0.25;
-/// What another word of the same root counts: "operation" for "operator".
+/// Weight of another word of the same root: "operation" for "operator".
 const SAME_ROOT: f32 = 0.25;
 /// How much the length of name, description and document counts: occurrences in a long text prove
 /// less.
@@ -134,9 +134,9 @@ impl<'c> Ranking<'c> {
 struct Term {
     /// The word in small letters.
     word: String,
-    /// What words of the same root share.
+    /// Common part of words of its root.
     stem: String,
-    /// What the forms of the word share.
+    /// Common part of the word's forms.
     base: String,
 }
 
@@ -153,7 +153,7 @@ struct TermCounts {
     document: f32,
 }
 
-/// What is counted in a skill.
+/// Counts in a skill's texts.
 struct SkillCounts {
     /// For each word of the question.
     terms: Vec<TermCounts>,

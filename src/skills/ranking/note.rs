@@ -1,5 +1,5 @@
-//! What a search says beside the skills that it lists: how many mention the words, and which words
-//! no skill mentions.
+//! Note of a search beside the skills that it lists: how many mention the words, and which words no
+//! skill mentions.
 
 use std::collections::{BTreeSet, HashSet};
 

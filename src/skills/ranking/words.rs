@@ -65,7 +65,7 @@ impl WordStarts {
     }
 }
 
-/// What a byte of a text is.
+/// Kind of a byte of text.
 #[derive(Clone, Copy, PartialEq)]
 enum ByteKind {
     Blank,

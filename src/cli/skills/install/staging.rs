@@ -50,8 +50,8 @@ pub(crate) struct Staging {
     data: Option<PathBuf>,
 }
 
-/// What a change has found and decided: the skills that are installed, with their files, and those
-/// that are replaced or removed, which must not be set up at the same time.
+/// Plan of a change: the skills that are installed, with their files, and those that are replaced
+/// or removed, which must not be set up at the same time.
 pub(crate) struct StagedChange<'c> {
     /// The skills that are written, by name.
     pub installed: Vec<(&'c str, &'c FileDigests)>,

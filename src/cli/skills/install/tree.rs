@@ -66,7 +66,7 @@ pub(super) struct SkillFile {
 pub(super) struct FoundFiles {
     /// The files.
     pub files: Vec<SkillFile>,
-    /// What is left out, with the reasons.
+    /// Files left out, with the reasons.
     pub left_out: Vec<String>,
 }
 
@@ -451,7 +451,7 @@ impl Collected<'_> {
     }
 }
 
-/// What the paths of a folder's entries start with.
+/// Returns the start of the paths in a folder.
 fn folder_start(folder: &str) -> String {
     if folder.is_empty() { String::new() } else { format!("{folder}/") }
 }

@@ -1,4 +1,4 @@
-//! What a skill declares, sorted for a setup from the probe's result.
+//! A skill's declarations in the probe's result, sorted for a setup.
 
 use std::collections::BTreeSet;
 use std::path::Path;
