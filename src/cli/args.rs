@@ -14,8 +14,8 @@ use base::error::{Error, Result};
 use base::limits;
 use base::text;
 
-/// What the program should do. All variants except `Run` print a fixed text before anything
-/// else can fail.
+/// The requested action. All variants except `Run` print a fixed text before anything else can
+/// fail.
 #[derive(Debug)]
 pub enum Invocation {
     /// Run a command.
@@ -131,7 +131,7 @@ fn command_line(
     Ok(line)
 }
 
-/// What other programs call subcommands, and their names here.
+/// Subcommands' names in other programs, and their names here.
 const OTHER_NAMES: [(&str, &str); 8] = [
     ("delete", "remove"),
     ("info", "show"),

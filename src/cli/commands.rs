@@ -19,9 +19,9 @@ pub(super) struct CommandRow {
     /// The words that select the command, in small letters, and its arguments: in brackets if they
     /// are optional, with dots if they can be repeated.
     pub usage: &'static str,
-    /// What the command does.
+    /// A short description.
     pub about: &'static str,
-    /// What helps after too few or too many arguments, besides the usage.
+    /// A hint after too few or too many arguments, besides the usage.
     hint: Option<&'static str>,
     /// Makes the command of its arguments, which are as many as it requires.
     make: fn(Operands) -> Result<Command>,
@@ -257,7 +257,7 @@ const MEANT: [(&str, &str); 10] = [
     ("exit", "`/exit` ends a conversation"),
 ];
 
-/// What the user probably means by a prompt of this single word, if it is not a question.
+/// Returns what a prompt of this single word probably means, if it is not a question.
 pub(super) fn meant_command(prompt: &str) -> Option<&'static str> {
     MEANT.iter().find(|(word, _)| *word == prompt).map(|(_, hint)| *hint)
 }

@@ -67,7 +67,7 @@ pub(super) fn run(
 struct FirstSetup<'s> {
     command: &'s InitCommand,
     options: CommonOptions,
-    /// What options and the environment say.
+    /// Settings by options and environment.
     settings: Settings,
     startup: &'s Startup,
     cancellation: Cancellation,

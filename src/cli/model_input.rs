@@ -1,4 +1,4 @@
-//! What the model gets besides the question: the system prompt and the tools.
+//! The model's input besides the question: the system prompt and the tools.
 
 use std::{fs, slice};
 

@@ -18,11 +18,11 @@ use base::settings;
 pub(super) struct OptionRow {
     /// The names and the placeholder of the value, as the help shows them.
     pub usage: &'static str,
-    /// What the option does.
+    /// A short description.
     pub about: &'static str,
     /// The commands that take it, and its effect on them.
     pub effect: Effect,
-    /// What it does for other commands.
+    /// The same two for other commands.
     other: Option<(&'static str, Effect)>,
 }
 
@@ -371,13 +371,13 @@ impl OptionRow {
         names.find(|name| name.starts_with("--")).unwrap_or_default()
     }
 
-    /// What the option does, for all commands that take it.
+    /// Describes the option for all commands that take it.
     pub(super) fn whole_about(&self) -> String {
         let other = self.other.map(|(about, effect)| format!("; {}: {about}", effect.works()));
         format!("{}{}", self.about, other.unwrap_or_default())
     }
 
-    /// What the option does for a command.
+    /// Describes the option for a command.
     pub(super) fn about_for(&self, command: &mut Command) -> &'static str {
         let other = self.other.filter(|(_, effect)| effect.is_for(command));
         other.map_or(self.about, |(about, _)| about)

@@ -116,7 +116,7 @@ pub struct AskOptions {
     pub tools: ToolOptions,
 }
 
-/// What an answer must be based on.
+/// The required basis of an answer.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Requirements {
     /// `--require-skill`: the document of a skill.
@@ -205,7 +205,7 @@ pub enum SkillsCommand {
 #[derive(Debug, PartialEq, Eq)]
 #[allow(clippy::struct_excessive_bools, reason = "independent switches of the command line")]
 pub struct ChangeCommand {
-    /// What is changed.
+    /// The action.
     pub action: ChangeAction,
     /// `--skill`: of a source only these; none: all.
     pub skills: Vec<String>,
@@ -219,7 +219,7 @@ pub struct ChangeCommand {
     pub dry_run: bool,
 }
 
-/// What a change of installed skills is.
+/// Kind of change of installed skills.
 #[derive(Debug, PartialEq, Eq)]
 pub enum ChangeAction {
     /// `skills add SOURCE`.

@@ -90,7 +90,7 @@ impl Run {
     }
 }
 
-/// What ran last, a script rather than a command, and how it ended.
+/// Returns the last script, or else command, and its exit status.
 fn last_failure(actions: &Actions) -> Option<(String, i32)> {
     let script = actions.scripts_run.last().map(|exit| {
         let skill = exit.skill.iter().map(|skill| format!("{skill}: "));

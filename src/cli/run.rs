@@ -46,13 +46,13 @@ pub(super) struct Run {
     pub conversation_name: String,
     /// Signals and the deadline.
     pub cancellation: Cancellation,
-    /// What the endpoint reports of the model.
+    /// The endpoint's report on the model.
     pub reported: Cell<ReportedModel>,
-    /// What an answer must be based on.
+    /// The required basis of an answer.
     pub requirements: Requirements,
     /// Whether the user must consent before a script runs.
     confirm: bool,
-    /// What hints in results need of earlier calls.
+    /// The record of earlier calls, for hints.
     call_history: Rc<CallHistory>,
 }
 

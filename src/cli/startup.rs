@@ -56,7 +56,7 @@ impl Startup {
         Some(value)
     }
 
-    /// What the environment allows on a terminal.
+    /// Reads terminal features from variables.
     pub(super) fn terminal_features(&self) -> TerminalFeatures {
         let is_refused = self.variable("NO_COLOR").is_some_and(|value| !value.is_empty());
         let can_move = self.variable("TERM").is_some_and(|term| term != "dumb");

@@ -24,7 +24,7 @@ use base::text::without_controls;
 use host::cancellation::Cancellation;
 use host::{signal, terminal};
 
-/// What the user typed at a prompt.
+/// Input of the user at a prompt.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum EditedText {
     /// The text, which may have several lines.
@@ -37,7 +37,7 @@ pub(crate) enum EditedText {
     NotUtf8,
 }
 
-/// What the editor has to know about messages.
+/// Rules of messages, for the editor.
 pub(crate) trait MessageRules {
     /// Whether a message goes on after Enter.
     fn continues(&self, text: &str) -> bool;

@@ -25,7 +25,7 @@ pub(super) struct LiveLine(Mutex<LiveState>);
 
 #[derive(Debug, Default)]
 struct LiveState {
-    /// What is waited for; `None`: no line is due.
+    /// The present wait; `None`: no line is due.
     wait: Option<Wait>,
     is_shown: bool,
     is_paused: bool,

@@ -86,7 +86,7 @@ pub(crate) struct Output {
     /// Whether text is streamed: standard output is a terminal, and the format is text.
     streams: bool,
     color: bool,
-    /// What the environment says about terminals.
+    /// Terminal features, by the environment.
     features: TerminalFeatures,
     /// The live line, if there is one.
     live: Option<Arc<LiveLine>>,
@@ -305,7 +305,7 @@ impl Output {
         self.streams
     }
 
-    /// What precedes a message: nothing where the user talks with the program alone.
+    /// Prefix of a message: nothing where the user talks with the program alone.
     fn speaker(&self) -> &'static str {
         if self.is_conversation && self.live.is_some() { "" } else { "skills-runner: " }
     }

@@ -164,7 +164,7 @@ pub(super) struct TurnSummary<'a> {
     pub usage: TokenTotals,
     /// Time since the start of the program, or of the turn in a conversation.
     pub duration_ms: u64,
-    /// What the tools did.
+    /// Actions of tools.
     #[serde(flatten)]
     pub actions: ActionRecords<'a>,
     /// Calls that were written as text and run.
@@ -179,7 +179,7 @@ pub(super) struct TurnSummary<'a> {
     pub error: Option<ErrorRecord<'a>>,
 }
 
-/// What the tools did in a turn.
+/// Actions of tools in a turn.
 #[derive(Debug, PartialEq, Serialize)]
 pub(super) struct ActionRecords<'a> {
     /// Names of the skills whose documents were read, each once.

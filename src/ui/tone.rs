@@ -6,7 +6,7 @@ pub(super) const RED: &str = "\x1b[31m";
 pub(super) const YELLOW: &str = "\x1b[33m";
 pub(super) const PLAIN: &str = "\x1b[0m";
 
-/// What the environment allows on a terminal.
+/// Terminal features, by the environment.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct TerminalFeatures {
     /// Colours: false with `NO_COLOR` or on a dumb terminal.

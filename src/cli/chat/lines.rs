@@ -60,7 +60,7 @@ pub(super) struct ChatInput {
     has_partial_message: bool,
 }
 
-/// What was typed, or a message in place of text that is unusable.
+/// Typed text, or a message in place of text that is unusable.
 type TextOrMessage = std::result::Result<String, ChatMessage>;
 
 /// Whether a message is complete.
@@ -329,7 +329,7 @@ impl ChatInput {
     }
 }
 
-/// What the editor knows about messages.
+/// Rules of messages in a conversation.
 struct ChatRules {
     /// Commands and skills, with their slash.
     names: Vec<String>,

@@ -43,7 +43,7 @@ mod turns;
 use commands::line_error;
 use lines::{ChatInput, ChatMessage};
 
-/// What the conversation does after a line.
+/// The next step after a typed line.
 enum LineOutcome {
     Turn,
     Nothing,

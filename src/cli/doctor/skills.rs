@@ -121,8 +121,8 @@ fn fault(message: String, problem: &Problem) -> Fault {
     Fault { message, fix: problem.fix.clone() }
 }
 
-/// What keeps a skill from working here: its errors, and what this machine lacks. That there is
-/// no Python is reported by the check of Python.
+/// Returns the faults of a skill here: its errors, and what this machine lacks. That there is no
+/// Python is reported by the check of Python.
 fn skill_faults(checked: &CheckedSkill) -> Vec<Fault> {
     let name = checked.summary.display_name();
     let mut errors = checked.problems.iter().filter(|it| it.severity == Severity::Error);

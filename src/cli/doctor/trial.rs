@@ -25,7 +25,7 @@ const B: i64 = 588;
 
 /// How the model called the tool.
 struct Trial {
-    /// What went wrong, and the remedy; `None`: the tool was called, and its result was used.
+    /// The problem and the remedy; `None`: the tool was called, and its result was used.
     problem: Option<(String, &'static str)>,
     /// How it was called.
     calling: ToolCalling,
@@ -174,7 +174,7 @@ fn try_calling(
     Ok(Trial { problem, calling, demanded, cost, duration_ms })
 }
 
-/// What was wrong with the calls or the answer.
+/// Finds a mistake in the calls or the answer.
 fn mistake_in(answer: &str, is_called: bool, mistake: Option<String>) -> Option<String> {
     if !is_called {
         return Some("the model answered without calling the tool".into());

@@ -6,7 +6,7 @@ use crate::cli::option_table::{OPTIONS, OptionRow};
 use crate::ui::FORMATS;
 use agent::tools;
 
-/// What a shell should complete as the value of an option.
+/// Kind of value that a shell completes for an option.
 enum ValueKind {
     /// A text that only the user knows.
     Unknown,

@@ -33,9 +33,9 @@ pub(super) struct SkillJson {
     pub status: &'static str,
     /// All problems that `check` finds.
     pub problems: Vec<ProblemJson>,
-    /// What it needs.
+    /// Its needs.
     pub needs: Needs,
-    /// What of that is not on this machine.
+    /// Those that are not on this machine.
     pub missing: NamedNeeds,
     /// The number of problems.
     #[serde(skip)]

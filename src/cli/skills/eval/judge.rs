@@ -99,7 +99,7 @@ fn words(text: &str) -> String {
     words.map(str::to_lowercase).collect::<Vec<_>>().join(" ")
 }
 
-/// What the judge gets.
+/// The judge's input.
 fn data(task: &Task, prompt: &str, observed: &Observed<'_>) -> Value {
     let actions = observed.actions;
     let scripts = actions.scripts_run.iter();

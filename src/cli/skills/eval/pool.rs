@@ -139,7 +139,7 @@ impl RunningRun {
     }
 }
 
-/// What has been done so far.
+/// Counts of the runs so far.
 struct Progress {
     planned: usize,
     done: usize,

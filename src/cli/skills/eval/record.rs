@@ -8,7 +8,7 @@ use base::limits;
 use base::text::one_line;
 use skills::evals::{Assertion, EvalCase, Goal};
 
-/// What a run measures.
+/// A run's measurement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum EvalKind {
@@ -99,7 +99,7 @@ impl RunRecord {
     }
 }
 
-/// What a process of a run returns.
+/// Reply of the process of a run.
 #[derive(Debug, Serialize, Deserialize)]
 pub(super) enum RunReply {
     /// The run has a result.

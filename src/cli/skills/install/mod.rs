@@ -48,7 +48,7 @@ struct Change<'r> {
     planned: Vec<Planned>,
     /// The names of all skills of the source.
     offered: BTreeSet<String>,
-    /// What is not copied of each skill, with the reasons.
+    /// Files not copied of each skill, with the reasons.
     left_out: BTreeMap<String, Vec<String>>,
 }
 
@@ -65,7 +65,7 @@ struct Planned {
     outcome: Outcome,
 }
 
-/// What happens to a skill.
+/// Outcome for a skill.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Outcome {
     Added,

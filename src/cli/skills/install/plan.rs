@@ -1,4 +1,4 @@
-//! What happens to each skill of a change.
+//! The outcome for each skill of a change.
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -163,7 +163,7 @@ impl Change<'_> {
         Ok(found.iter().filter(is_wanted).cloned().collect())
     }
 
-    /// What is in the skills folder.
+    /// Names in the skills folder.
     pub(super) fn names_there(&self) -> PathSet {
         let mut names = PathSet::default();
         for entry in std::fs::read_dir(&self.folder).into_iter().flatten().flatten() {
@@ -175,7 +175,7 @@ impl Change<'_> {
         names
     }
 
-    /// What happens to a skill that is not to be installed over another one.
+    /// Returns the outcome for a skill that is not to replace another one.
     fn outcome_of_adding(
         &self,
         name: &str,
@@ -422,7 +422,7 @@ fn restore_error(name: &str, cause: &str) -> Error {
     Error::new(ErrorKind::Io, text).with_hint("`skills update` takes the present files")
 }
 
-/// What happens to a skill that was got again, and its entry in the lock file.
+/// Returns the lock entry and the outcome of a skill that was got again.
 fn outcome_of_renewing(
     name: &str,
     old: LockedSkill,

@@ -18,7 +18,7 @@ use skills::is_document_name;
 /// The host whose repositories are got as archives.
 const GITHUB: &str = "github.com";
 
-/// What the names of archives end with.
+/// Suffixes of the names of archives.
 const ARCHIVE_ENDS: [&str; 2] = [".tar.gz", ".zip"];
 
 /// The forms of a source.

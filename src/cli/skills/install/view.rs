@@ -1,5 +1,5 @@
-//! What the user sees before skills are changed: names, descriptions, files, sizes, scripts,
-//! findings of the check, and the lines that differ from what is there.
+//! The preview of a change of skills: names, descriptions, files, sizes, scripts, findings of the
+//! check, and the lines that differ from what is there.
 
 use std::collections::BTreeMap;
 use std::fs;

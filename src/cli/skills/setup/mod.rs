@@ -146,7 +146,7 @@ fn report(
     ErrorKind::Io.exit_status()
 }
 
-/// What the user sees of a setup while it runs.
+/// Output of a setup while it runs.
 struct SetupView<'v> {
     skill: &'v Skill,
     output: &'v mut Output,
