@@ -7,7 +7,7 @@ use std::os::fd::{AsRawFd, OwnedFd};
 use std::time::Duration;
 
 use base::limits;
-use libc::{c_int, c_uint};
+use libc::{c_int, c_uint, pid_t};
 
 /// Moves a descriptor that a forked process will use away from the numbers 0 to 2, which its
 /// program's streams will get: they are free in a host that has closed them.
@@ -21,6 +21,18 @@ pub(super) fn set_attribute(name: c_int, value: c_int) -> bool {
     const NONE: libc::c_long = 0;
     // SAFETY: plain numbers, as wide as the kernel reads them.
     unsafe { libc::prctl(name, libc::c_long::from(value), NONE, NONE, NONE) == 0 }
+}
+
+/// Sends a signal; 0 only checks whether that is permitted. Returns whether it succeeded.
+pub(super) fn kill(pid: pid_t, signal: c_int) -> bool {
+    // SAFETY: plain numbers.
+    unsafe { libc::kill(pid, signal) == 0 }
+}
+
+/// Ends this process immediately, without handlers of its exit: those are the parent's.
+pub(super) fn exit(status: c_int) -> ! {
+    // SAFETY: a plain number.
+    unsafe { libc::_exit(status) }
 }
 
 /// Closes this descriptor and all higher ones.

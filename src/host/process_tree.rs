@@ -13,6 +13,7 @@ use std::ptr;
 use base::limits;
 use libc::{c_int, pid_t};
 
+use super::after_fork::kill;
 use super::listing::visit_names;
 
 /// A process, as `/proc` describes it.
@@ -71,7 +72,7 @@ fn kill_one(process: &Process) -> bool {
         let killed = libc::getsid(process.pid) == process.session
             && if held < 0 {
                 // Kernels before 5.3 have no pidfd.
-                libc::kill(process.pid, libc::SIGKILL) == 0
+                kill(process.pid, libc::SIGKILL)
             } else {
                 let info = ptr::null::<libc::siginfo_t>();
                 libc::syscall(libc::SYS_pidfd_send_signal, held, libc::SIGKILL, info, 0) == 0
@@ -88,12 +89,10 @@ fn kill_one(process: &Process) -> bool {
 
 /// Kills a process group of the script. All its members descend from the script: a group
 /// belongs to one session, and the script started its own.
-pub(super) unsafe fn kill_group(group: pid_t) {
-    // SAFETY: plain numbers.
-    unsafe {
-        if group > 1 && group != libc::getpgrp() {
-            libc::kill(-group, libc::SIGKILL);
-        }
+pub(super) fn kill_group(group: pid_t) {
+    // SAFETY: no arguments, and it always succeeds.
+    if group > 1 && group != unsafe { libc::getpgrp() } {
+        kill(-group, libc::SIGKILL);
     }
 }
 
@@ -201,6 +200,8 @@ pub(super) fn parse_number(digits: &[u8]) -> Option<pid_t> {
 
 #[cfg(test)]
 mod tests {
+    use nix::unistd::{getpid, getppid};
+
     use super::*;
 
     #[test]
@@ -225,8 +226,7 @@ mod tests {
 
     #[test]
     fn proc_shows_this_process_below_its_parent() {
-        // SAFETY: no arguments, and they always succeed.
-        let (own, parent) = unsafe { (libc::getpid(), libc::getppid()) };
+        let (own, parent) = (getpid().as_raw(), getppid().as_raw());
         assert_eq!(read_process(own).map(|process| process.parent), Some(parent));
         let mut found = false;
         assert!(visit_tree(parent, &[], |process| found |= process.pid == own));

@@ -10,12 +10,12 @@
 //!
 //! Called after `fork`: no allocation, no locks, no panic.
 
-use std::mem;
 use std::ptr;
 
 use base::limits;
 use libc::{c_long, pid_t, rlimit64};
 
+use crate::after_fork::kill;
 use crate::process_tree::{self, visit_all};
 
 /// Marks this process and all its future children. Without effect where the limit is already
@@ -82,40 +82,29 @@ fn newest_pid() -> Option<pid_t> {
 
 /// Stops a process if it has the mark. Returns whether it was stopped.
 fn stop_if_marked(pid: pid_t, guardian: pid_t) -> bool {
-    if !is_marked(pid, guardian) {
-        return false;
-    }
-    // SAFETY: plain numbers.
-    unsafe { libc::kill(pid, libc::SIGSTOP) == 0 }
+    read_mark(pid) == Some(mark_of(guardian).rlim_max) && kill(pid, libc::SIGSTOP)
 }
 
-fn is_marked(pid: pid_t, guardian: pid_t) -> bool {
-    let mark = mark_of(guardian);
+/// The limit that is the mark, of this process (0) or another.
+fn read_mark(pid: pid_t) -> Option<u64> {
+    let mut limit = rlimit64 { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: reads a limit into a structure of this stack and changes nothing.
-    unsafe {
-        let mut limit: rlimit64 = mem::zeroed();
-        let answer = libc::syscall(
+    let answer = unsafe {
+        libc::syscall(
             libc::SYS_prlimit64,
             pid,
             c_long::from(libc::RLIMIT_RTTIME),
             ptr::null::<rlimit64>(),
             &raw mut limit,
-        );
-        answer == 0 && limit.rlim_max == mark.rlim_max
-    }
+        )
+    };
+    (answer == 0).then_some(limit.rlim_max)
 }
 
 /// Whether this process was started by a script or command of this program, at whatever distance.
 pub fn is_in_script() -> bool {
-    let mut limit = rlimit64 { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: reads a limit into a structure of this stack and changes nothing.
-    let answer = unsafe { libc::getrlimit64(libc::RLIMIT_RTTIME, &raw mut limit) };
-    let pids = 0..=u64::from(u32::MAX);
-    answer == 0
-        && limit
-            .rlim_max
-            .checked_sub(limits::MARK_MICROSECONDS)
-            .is_some_and(|pid| pids.contains(&pid))
+    let pid = read_mark(0).and_then(|mark| mark.checked_sub(limits::MARK_MICROSECONDS));
+    pid.is_some_and(|pid| u32::try_from(pid).is_ok())
 }
 
 fn mark_of(guardian: pid_t) -> rlimit64 {
@@ -168,12 +157,10 @@ mod tests {
                 std::thread::yield_now();
             }
             assert!(is_stopped(inner) && !is_stopped(free));
-            // SAFETY: signals a process that this test started.
-            unsafe { libc::kill(inner, libc::SIGCONT) };
+            assert!(kill(inner, libc::SIGCONT));
         }
         for pid in [inner, free] {
-            // SAFETY: as above.
-            unsafe { libc::kill(pid, libc::SIGKILL) };
+            assert!(kill(pid, libc::SIGKILL));
         }
         marked.kill().unwrap();
         other.kill().unwrap();

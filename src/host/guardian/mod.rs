@@ -24,10 +24,11 @@ pub use mark::is_in_script;
 pub(super) use mark::{ScanOrder, stop_marked};
 use runner_state::{RunnerState, WakeTimer, check_runner};
 
-use super::after_fork::{close_from, max_descriptors, now, set_attribute, to_timespec};
+use super::after_fork::{close_from, exit, kill, max_descriptors, now, set_attribute, to_timespec};
 use super::process_tree::{self, kill_tree, visit_children_without_proc, visit_tree};
 use super::sandbox;
 use super::scratch::ScratchFolder;
+use super::subreaper::own_pid;
 
 /// Configuration of a guardian: plain numbers that a fork copies.
 #[derive(Clone, Copy)]
@@ -86,8 +87,12 @@ impl GuardianReport {
 
 /// Reports that the guardian could not start, on the channel; called instead of running it.
 pub(super) fn report_failure(config: &GuardianConfig) {
-    // SAFETY: sends one byte of a constant.
-    unsafe { libc::send(config.channel, c"".as_ptr().cast(), 1, libc::MSG_NOSIGNAL) };
+    send(config.channel, &[0]);
+}
+
+fn send(channel: c_int, bytes: &[u8]) {
+    // SAFETY: the kernel reads the bytes, at most their number.
+    unsafe { libc::send(channel, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
 }
 
 /// Splits a forked child in two, before it executes the script's program: one process becomes
@@ -122,9 +127,8 @@ pub(super) fn split_guardian(config: GuardianConfig) -> io::Result<()> {
 
 /// Enters a signal scope for this process and its future children. Returns whether a signal
 /// to every process (`kill(-1)`) now reaches only them.
-unsafe fn scope_signals(runner: pid_t) -> bool {
-    // SAFETY: plain numbers; signal 0 only checks permission.
-    let can_signal = || unsafe { libc::kill(runner, 0) == 0 };
+fn scope_signals(runner: pid_t) -> bool {
+    let can_signal = || kill(runner, 0);
     can_signal() && sandbox::scope_signals().is_ok() && !can_signal()
 }
 
@@ -137,7 +141,7 @@ unsafe fn become_script(guardian: pid_t) -> io::Result<()> {
         }
         if libc::getppid() != guardian {
             // The guardian died before the parent-death signal was set.
-            libc::_exit(1);
+            exit(1);
         }
         mark::mark_self(guardian);
         // The program gets no descriptors except its three streams.
@@ -172,9 +176,7 @@ fn run_guardian(config: GuardianConfig, script: pid_t, has_own_scope: bool) -> !
     set_priority(libc::SCHED_FIFO, 1);
     let guardian = GuardianState { config, script, has_own_scope, waker: WakeTimer::new() };
     let report = guardian.watch();
-    let bytes = report.to_bytes();
-    // SAFETY: sends from a local array.
-    unsafe { libc::send(0, bytes.as_ptr().cast(), bytes.len(), libc::MSG_NOSIGNAL) };
+    send(0, &report.to_bytes());
     if let Some(scratch) = scratch {
         set_priority(libc::SCHED_OTHER, 0);
         // Cleared here, since the runner may be killed at any moment. If it takes longer,
@@ -194,8 +196,7 @@ fn run_guardian(config: GuardianConfig, script: pid_t, has_own_scope: bool) -> !
     while !guardian.is_orphaned() && check_runner(config.runner) == RunnerState::Stopped {
         guardian.wait_for_event(limits::GUARDIAN_POLL);
     }
-    // SAFETY: ends this process.
-    unsafe { libc::_exit(0) }
+    exit(0)
 }
 
 /// Running guardian.
@@ -273,46 +274,39 @@ impl GuardianState {
 
     /// Stops all of the script's processes, so that they start no more.
     fn stop_all(&self) {
-        // SAFETY: plain numbers. `kill(-1)` is called only in a signal scope of its own, where
-        // it reaches only the script's processes.
-        unsafe {
-            if self.has_own_scope {
-                libc::kill(-1, libc::SIGSTOP);
-            } else {
-                stop_marked(libc::getpid(), ScanOrder::OldestFirst);
-            }
+        // `kill(-1)` is called only in a signal scope of its own, where it reaches only the
+        // script's processes.
+        if self.has_own_scope {
+            kill(-1, libc::SIGSTOP);
+        } else {
+            stop_marked(own_pid(), ScanOrder::OldestFirst);
         }
     }
 
     /// Kills once. With `is_thorough` every way is used, even if one has succeeded.
     fn kill_all(&self, is_thorough: bool) {
-        // SAFETY: plain numbers; `kill(-1)` as above.
-        unsafe {
-            if self.has_own_scope {
-                libc::kill(-1, libc::SIGKILL);
-                if !is_thorough {
-                    return;
-                }
+        if self.has_own_scope {
+            kill(-1, libc::SIGKILL);
+            if !is_thorough {
+                return;
             }
-            let own = libc::getpid();
-            stop_marked(own, ScanOrder::OldestFirst);
-            // `/proc` may not show all processes.
-            if !kill_tree(own, &[]) || is_thorough {
-                visit_children_without_proc(self.script, |pid| {
-                    process_tree::kill_group(libc::getpgid(pid));
-                    libc::kill(pid, libc::SIGKILL);
-                });
-            }
+        }
+        let own = own_pid();
+        stop_marked(own, ScanOrder::OldestFirst);
+        // `/proc` may not show all processes.
+        if !kill_tree(own, &[]) || is_thorough {
+            visit_children_without_proc(self.script, |pid| {
+                // SAFETY: a plain number.
+                process_tree::kill_group(unsafe { libc::getpgid(pid) });
+                kill(pid, libc::SIGKILL);
+            });
         }
     }
 
     /// Number of the script's processes that are still alive.
     fn count_living(&self) -> u32 {
         let mut count = 0;
-        // SAFETY: no arguments, and it always succeeds.
-        if !visit_tree(unsafe { libc::getpid() }, &[], |process| {
-            count += u32::from(!process.is_zombie);
-        }) {
+        if !visit_tree(own_pid(), &[], |process| count += u32::from(!process.is_zombie)) {
             visit_children_without_proc(self.script, |_| count += 1);
         }
         count

@@ -10,7 +10,7 @@ use std::time::Duration;
 use base::limits;
 use libc::{c_int, pid_t};
 
-use crate::after_fork::to_timespec;
+use crate::after_fork::{kill, to_timespec};
 use crate::process_tree;
 
 /// Timer that continues this process after it was stopped.
@@ -81,8 +81,7 @@ pub(super) fn check_runner(runner: pid_t) -> RunnerState {
     };
     let found = parse_status(status);
     if found == RunnerState::SignalPending {
-        // SAFETY: plain numbers; the caller guarantees that this is the runner.
-        unsafe { libc::kill(runner, libc::SIGCONT) };
+        kill(runner, libc::SIGCONT);
     }
     found
 }
