@@ -13,6 +13,8 @@ use std::os::unix::fs::MetadataExt;
 
 use libc::c_char;
 
+use crate::after_fork::set_attribute;
+
 /// Opens missing standard streams before `main`. For programs only, not for the host of a
 /// library.
 ///
@@ -55,10 +57,7 @@ pub extern "C" fn open_missing_streams() {
 /// the same user (`/proc/PID/mem`, `/proc/PID/environ`, core dumps, debuggers): the API key
 /// is in memory, and scripts run as the same user. Does not protect against root.
 pub fn hide_memory() {
-    // SAFETY: sets a flag of this process; a failure changes nothing.
-    unsafe {
-        libc::prctl(libc::PR_SET_DUMPABLE, 0, 0, 0, 0);
-    }
+    set_attribute(libc::PR_SET_DUMPABLE, 0);
 }
 
 /// Predicate over name and value: whether the variable's value must be erased.

@@ -16,6 +16,8 @@ use crate::cancellation::Cancellation;
 use crate::confined::identity;
 use crate::process::Restrictions;
 use base::limits;
+use nix::errno::Errno;
+use nix::fcntl::{FcntlArg, fcntl};
 
 /// Exclusive lock on a folder, released when dropped.
 #[derive(Debug)]
@@ -124,20 +126,19 @@ pub fn wait_for_other_writers(file: &File, max_wait: Duration, cancellation: &Ca
     let until = Instant::now() + max_wait;
     // The kernel grants a write lease only while no other process has the file open.
     // SAFETY: a call with plain numbers on an open descriptor.
-    let lease =
-        |kind: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLEASE, kind) };
+    let control =
+        |command, value: libc::c_int| unsafe { libc::fcntl(file.as_raw_fd(), command, value) };
     // Another process that opens the file meanwhile would cause SIGIO, which ends a program; SIGURG
     // is ignored.
-    // SAFETY: as above.
-    unsafe { libc::fcntl(file.as_raw_fd(), F_SETSIG, libc::SIGURG) };
-    while lease(libc::F_WRLCK) != 0 {
+    control(F_SETSIG, libc::SIGURG);
+    while control(libc::F_SETLEASE, libc::F_WRLCK) != 0 {
         let is_open_elsewhere = io::Error::last_os_error().raw_os_error() == Some(libc::EAGAIN);
         let has_waited = || cancellation.pause(limits::OTHER_WRITERS_POLL).is_ok();
         if !is_open_elsewhere || Instant::now() > until || !has_waited() {
             return;
         }
     }
-    lease(libc::F_UNLCK);
+    control(libc::F_SETLEASE, libc::F_UNLCK);
 }
 
 /// Locks a file, which must be open for writing, for this process, without waiting.
@@ -147,25 +148,17 @@ pub fn wait_for_other_writers(file: &File, max_wait: Duration, cancellation: &Ca
 /// process holds it, the inner `Err` is that process's number, or 0 where the number
 /// is not visible here (another container or machine).
 pub fn try_lock_for_process(file: &File) -> io::Result<Result<(), i32>> {
-    let mut lock = whole_file();
-    // SAFETY: an open descriptor, and a structure that outlives the call.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_SETLK, &raw mut lock) } == 0 {
-        return Ok(Ok(()));
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
-        Some(libc::EACCES | libc::EAGAIN) => Ok(Err(holder(file)?.unwrap_or(0))),
-        _ => Err(error),
+    match fcntl(file, FcntlArg::F_SETLK(&whole_file())) {
+        Ok(_) => Ok(Ok(())),
+        Err(Errno::EACCES | Errno::EAGAIN) => Ok(Err(holder(file)?.unwrap_or(0))),
+        Err(error) => Err(error.into()),
     }
 }
 
 /// The number of the process that holds the lock on this file.
 pub fn holder(file: &File) -> io::Result<Option<i32>> {
     let mut lock = whole_file();
-    // SAFETY: as above.
-    if unsafe { libc::fcntl(file.as_raw_fd(), libc::F_GETLK, &raw mut lock) } != 0 {
-        return Err(io::Error::last_os_error());
-    }
+    fcntl(file, FcntlArg::F_GETLK(&mut lock))?;
     let is_free = i32::from(lock.l_type) == libc::F_UNLCK;
     Ok((!is_free).then_some(lock.l_pid.max(0)))
 }
@@ -180,7 +173,11 @@ fn whole_file() -> libc::flock {
 
 #[cfg(test)]
 mod tests {
+    use nix::sys::wait::waitpid;
+    use nix::unistd::Pid;
+
     use super::*;
+    use crate::after_fork::kill;
     use crate::cancellation::StopReason;
     use crate::capture::CaptureLimits;
     use crate::process::{Leftovers, ProcessJob, run};
@@ -229,11 +226,8 @@ mod tests {
         let mut cancellation = Cancellation::never();
         cancellation.deadline = Some(Instant::now() + Duration::from_millis(30));
         let again = FolderLock::acquire(scratch.path(), &cancellation, &mut || waits += 1);
-        // SAFETY: kills and reaps the child, which no other code waits for.
-        unsafe {
-            libc::kill(child, libc::SIGKILL);
-            libc::waitpid(child, std::ptr::null_mut(), 0);
-        }
+        assert!(kill(child, libc::SIGKILL));
+        waitpid(Pid::from_raw(child), None).unwrap();
         assert!(again.unwrap().is_held() && waits == 0);
     }
 

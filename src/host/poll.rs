@@ -3,12 +3,13 @@
 //!
 //! `signal` adds what ends every wait to it, and `cancellation` the deadline of the run.
 
-use std::io;
-use std::os::fd::{AsRawFd, BorrowedFd};
+use std::os::fd::BorrowedFd;
 use std::thread;
 use std::time::{Duration, Instant};
 
 use base::limits;
+use nix::errno::Errno;
+use nix::poll::{self, PollFd, PollFlags, PollTimeout};
 
 /// Condition to wait for on a descriptor.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,31 +31,31 @@ pub(super) type Watched<'f> = Option<(BorrowedFd<'f>, Readiness)>;
 /// Waits once, until a descriptor is ready, a signal arrives or the time is over. Returns
 /// which descriptors are ready.
 pub(super) fn poll(watched: &[Watched<'_>], limit: Option<Duration>) -> Vec<bool> {
-    let entry = |what: &Watched<'_>| libc::pollfd {
-        // The kernel ignores negative descriptors.
-        fd: what.map_or(-1, |(fd, _)| fd.as_raw_fd()),
+    let entry = |(fd, readiness)| {
         // Whatever is requested, the end of a pipe is reported, too.
-        events: match what {
-            Some((_, Readiness::Read)) => libc::POLLIN,
-            Some((_, Readiness::Write)) => libc::POLLOUT,
-            Some((_, Readiness::PeerClosed)) => libc::POLLRDHUP,
-            Some((_, Readiness::Broken)) | None => 0,
-        },
-        revents: 0,
+        let events = match readiness {
+            Readiness::Read => libc::POLLIN,
+            Readiness::Write => libc::POLLOUT,
+            Readiness::PeerClosed => libc::POLLRDHUP,
+            Readiness::Broken => 0,
+        };
+        PollFd::new(fd, PollFlags::from_bits_retain(events))
     };
-    let mut fds: Vec<libc::pollfd> = watched.iter().map(entry).collect();
+    let mut fds: Vec<PollFd<'_>> = watched.iter().flatten().copied().map(entry).collect();
     // Rounded up: a limit of 0.3 ms must not become a busy loop.
-    let milliseconds = limit
-        .map_or(-1, |limit| i32::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(i32::MAX));
-    // SAFETY: `fds` outlives the call, and its length is its own.
-    let ready = unsafe { libc::poll(fds.as_mut_ptr(), fds.len() as libc::nfds_t, milliseconds) };
-    if ready < 0 && io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
+    let timeout = limit.map_or(PollTimeout::NONE, |limit| {
+        PollTimeout::try_from(limit.as_micros().div_ceil(1000)).unwrap_or(PollTimeout::MAX)
+    });
+    let result = poll::poll(&mut fds, timeout);
+    if result.is_err_and(|error| error != Errno::EINTR) {
         // If `poll` fails, the caller has to try the operation; the pause keeps that
         // from becoming a busy loop.
         thread::sleep(limits::SWEEP_ROUND);
         return watched.iter().map(Option::is_some).collect();
     }
-    fds.iter().map(|fd| ready > 0 && fd.revents != 0).collect()
+    // `None` is an event that nix has no name for.
+    let mut ready = fds.iter().map(|fd| result.is_ok() && fd.any() != Some(false));
+    watched.iter().map(|what| what.is_some() && ready.next() == Some(true)).collect()
 }
 
 /// Whether this descriptor is ready, without waiting.

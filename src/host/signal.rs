@@ -8,13 +8,19 @@
 
 use std::array;
 use std::fs::File;
-use std::io::{self, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, IntoRawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::sync::atomic::{AtomicI32, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::signal::{self as unix, SaFlags, SigAction, SigHandler, SigSet};
+use nix::unistd::{dup2_stdin, pipe2};
+
+use crate::after_fork;
 use crate::line_editing;
 use crate::poll::{self, Readiness, Watched};
 use crate::typing::{TypeAhead, TypedInput};
@@ -47,18 +53,13 @@ static STDIN_AT_SIGNAL: AtomicI32 = AtomicI32::new(-1);
 
 extern "C" fn on_signal(number: libc::c_int) {
     // Only async-signal-safe calls are allowed here, and errno must be restored.
-    // SAFETY: `__errno_location` returns the address of this thread's errno, which
-    // nothing else writes while the handler runs.
-    unsafe {
-        let errno = libc::__errno_location();
-        let saved = *errno;
-        let set = |old| PENDING.compare_exchange(old, number, Ordering::Relaxed, Ordering::Relaxed);
-        // Ctrl+C also ends the reader of our output: the signal takes precedence.
-        let _ = set(0).or_else(|_| set(libc::SIGPIPE));
-        wake();
-        replace_stdin();
-        *errno = saved;
-    }
+    let errno = Errno::last_raw();
+    let set = |old| PENDING.compare_exchange(old, number, Ordering::Relaxed, Ordering::Relaxed);
+    // Ctrl+C also ends the reader of our output: the signal takes precedence.
+    let _ = set(0).or_else(|_| set(libc::SIGPIPE));
+    wake();
+    replace_stdin();
+    Errno::set_raw(errno);
 }
 
 /// Ends a read of standard input by other code, which goes on after signals.
@@ -71,13 +72,9 @@ fn replace_stdin() {
 }
 
 extern "C" fn on_alarm(_: libc::c_int) {
-    // SAFETY: as in `on_signal`.
-    unsafe {
-        let errno = libc::__errno_location();
-        let saved = *errno;
-        replace_stdin();
-        *errno = saved;
-    }
+    let errno = Errno::last_raw();
+    replace_stdin();
+    Errno::set_raw(errno);
 }
 
 /// Calls code that reads the terminal on standard input by itself: it sees the end of the input
@@ -93,7 +90,7 @@ pub fn end_reading<T>(deadline: Option<Instant>, read: impl FnOnce() -> T) -> T 
     let left = deadline.map(|end| end.saturating_duration_since(Instant::now()));
     let left = left.map(|left| left.max(Duration::from_micros(1)));
     if left.is_some() {
-        set_alarm_handler(on_alarm as extern "C" fn(libc::c_int) as libc::sighandler_t);
+        set_handler(unix::SIGALRM, SigHandler::Handler(on_alarm));
     }
     STDIN_AT_SIGNAL.store(nothing.as_raw_fd(), Ordering::Relaxed);
     if PENDING.load(Ordering::Relaxed) != 0 {
@@ -104,10 +101,9 @@ pub fn end_reading<T>(deadline: Option<Instant>, read: impl FnOnce() -> T) -> T 
     set_timer(Duration::ZERO);
     STDIN_AT_SIGNAL.store(-1, Ordering::Relaxed);
     if left.is_some() {
-        set_alarm_handler(libc::SIG_DFL);
+        set_handler(unix::SIGALRM, SigHandler::SigDfl);
     }
-    // SAFETY: both are open descriptors.
-    unsafe { libc::dup2(terminal.as_raw_fd(), libc::STDIN_FILENO) };
+    let _ = dup2_stdin(&terminal);
     if let Some(modes) = modes {
         line_editing::set_modes(terminal.as_fd(), &modes);
     }
@@ -116,13 +112,20 @@ pub fn end_reading<T>(deadline: Option<Instant>, read: impl FnOnce() -> T) -> T 
     result
 }
 
-fn set_alarm_handler(handler: libc::sighandler_t) {
-    // SAFETY: a plain sigaction call with a zeroed, then filled, structure. Without SA_RESTART,
-    // as a read has to end.
+/// Sets a handler without `SA_RESTART`: a signal must end a blocking read from the terminal.
+fn set_handler(signal: unix::Signal, handler: SigHandler) {
+    let action = SigAction::new(handler, SaFlags::empty(), SigSet::empty());
+    // SAFETY: the handlers of this program make only async-signal-safe calls.
+    let _ = unsafe { unix::sigaction(signal, &action) };
+}
+
+/// Whether this process ignores a signal.
+pub(super) fn is_ignored(signal: unix::Signal) -> bool {
+    // SAFETY: only reads the action, into a structure of this stack for which zero is valid.
     unsafe {
-        let mut new: libc::sigaction = std::mem::zeroed();
-        new.sa_sigaction = handler;
-        libc::sigaction(libc::SIGALRM, &raw const new, std::ptr::null_mut());
+        let mut action: libc::sigaction = std::mem::zeroed();
+        libc::sigaction(signal as libc::c_int, std::ptr::null(), &raw mut action);
+        action.sa_sigaction == libc::SIG_IGN
     }
 }
 
@@ -168,7 +171,7 @@ pub struct Interrupt {
 #[derive(Debug)]
 struct InterruptSource {
     /// Read end of the pipe; readable once a signal has arrived.
-    pipe: OwnedFd,
+    pipe: File,
     /// Write end of a pipe, watched for the moment when its reader closes it.
     output: OnceLock<File>,
     type_ahead: OnceLock<TypeAhead>,
@@ -188,10 +191,7 @@ impl InterruptSource {
 
     fn empty_pipe(&self) {
         let mut sink = [0u8; 64];
-        // SAFETY: reads from an owned descriptor into `sink`, at most its length.
-        while unsafe { libc::read(self.pipe.as_raw_fd(), sink.as_mut_ptr().cast(), sink.len()) } > 0
-        {
-        }
+        while matches!((&self.pipe).read(&mut sink), Ok(1..)) {}
     }
 }
 
@@ -206,37 +206,18 @@ impl Interrupt {
     /// background jobs of shell scripts rely on that. A blocked signal is unblocked: it
     /// is blocked by accident, when a thread with blocked signals starts the program.
     pub fn install() -> io::Result<Interrupt> {
-        let mut ends: [RawFd; 2] = [-1; 2];
-        // SAFETY: `ends` has room for both descriptors; both get an owner below.
-        unsafe {
-            if libc::pipe2(ends.as_mut_ptr(), libc::O_CLOEXEC | libc::O_NONBLOCK) != 0 {
-                return Err(io::Error::last_os_error());
-            }
-        }
+        let (pipe, write_end) = pipe2(OFlag::O_CLOEXEC | OFlag::O_NONBLOCK)?;
         // The write end is never closed: the handler may run at any moment.
-        WRITE_END.store(ends[1], Ordering::Relaxed);
-        for number in [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT] {
-            // SAFETY: plain sigaction calls with zeroed, then filled, structures.
-            unsafe {
-                let mut old: libc::sigaction = std::mem::zeroed();
-                libc::sigaction(number, std::ptr::null(), &raw mut old);
-                if old.sa_sigaction == libc::SIG_IGN {
-                    continue;
-                }
-                let mut new: libc::sigaction = std::mem::zeroed();
-                new.sa_sigaction = on_signal as extern "C" fn(libc::c_int) as libc::sighandler_t;
-                libc::sigemptyset(&raw mut new.sa_mask);
-                // No SA_RESTART: a signal must end a blocking read from the terminal.
-                libc::sigaction(number, &raw const new, std::ptr::null_mut());
-                libc::sigaddset(&raw mut new.sa_mask, number);
-                libc::sigprocmask(libc::SIG_UNBLOCK, &raw const new.sa_mask, std::ptr::null_mut());
+        WRITE_END.store(write_end.into_raw_fd(), Ordering::Relaxed);
+        for signal in [unix::SIGINT, unix::SIGTERM, unix::SIGHUP, unix::SIGQUIT] {
+            if !is_ignored(signal) {
+                set_handler(signal, SigHandler::Handler(on_signal));
+                let _ = SigSet::from(signal).thread_unblock();
             }
         }
-        // SAFETY: the descriptor was just created and has no other owner.
-        let pipe = unsafe { OwnedFd::from_raw_fd(ends[0]) };
         Ok(Interrupt {
             source: Some(Arc::new(InterruptSource {
-                pipe,
+                pipe: pipe.into(),
                 output: OnceLock::new(),
                 type_ahead: OnceLock::new(),
                 observer: OnceLock::new(),
@@ -424,25 +405,16 @@ impl Interrupt {
 /// write. Installs an empty handler and not `SIG_IGN`, which scripts would inherit.
 pub fn handle_file_size_limit() {
     extern "C" fn nothing(_: libc::c_int) {}
-    // SAFETY: a plain sigaction call with a zeroed, then filled, structure.
-    unsafe {
-        let mut action: libc::sigaction = std::mem::zeroed();
-        action.sa_sigaction = nothing as extern "C" fn(libc::c_int) as libc::sighandler_t;
-        libc::sigaction(libc::SIGXFSZ, &raw const action, std::ptr::null_mut());
-    }
+    set_handler(unix::SIGXFSZ, SigHandler::Handler(nothing));
 }
 
 /// Ends the process by the signal itself, so that a shell's loop stops too.
 /// Must be called last, after all output and cleanup.
 pub fn exit_by_signal(signal: Signal) -> ! {
-    // SAFETY: restores the default action, unblocks the signal and raises it.
-    unsafe {
-        libc::signal(signal.0, libc::SIG_DFL);
-        let mut set: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&raw mut set);
-        libc::sigaddset(&raw mut set, signal.0);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &raw const set, std::ptr::null_mut());
-        libc::raise(signal.0);
-        libc::_exit(128 + signal.0)
+    if let Ok(number) = unix::Signal::try_from(signal.0) {
+        set_handler(number, SigHandler::SigDfl);
+        let _ = SigSet::from(number).thread_unblock();
+        let _ = unix::raise(number);
     }
+    after_fork::exit(128 + signal.0)
 }

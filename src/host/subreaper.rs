@@ -4,10 +4,12 @@
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
-use std::{fs, process, ptr, thread};
+use std::{fs, process, thread};
 
 use base::limits;
 use libc::{c_int, pid_t};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::Pid;
 
 use super::after_fork::set_attribute;
 use super::process_tree::{kill_tree, visit_tree};
@@ -53,8 +55,7 @@ pub(super) fn kill_adopted(stop: impl Fn()) {
         kill_tree(own_pid(), foreign);
         thread::sleep(limits::SWEEP_ROUND);
         for child in children {
-            // SAFETY: plain numbers; the status is not written.
-            unsafe { libc::waitpid(child, ptr::null_mut(), libc::WNOHANG) };
+            let _ = waitpid(Pid::from_raw(child), Some(WaitPidFlag::WNOHANG));
         }
     }
 }

@@ -3,14 +3,17 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::time::{Duration, Instant};
 
-use crate::after_fork::set_attribute;
+use crate::after_fork::{exit, kill, set_attribute};
 use crate::cancellation::{Cancellation, Readiness};
 use crate::poll::{is_ready, is_ready_within};
 use crate::signal::Signal;
 use base::limits;
+use nix::errno::Errno;
+use nix::sys::wait::waitpid;
+use nix::unistd::{Pid, dup2_stderr, dup2_stdin, dup2_stdout, getpid, getppid};
 
 /// A child process. It is killed when this value is dropped.
 #[derive(Debug)]
@@ -25,8 +28,7 @@ impl Worker {
     /// killed. Its standard streams are `/dev/null`.
     pub fn start(death_signal: Signal, work: impl FnOnce() -> Vec<u8>) -> io::Result<Worker> {
         let (reader, mut writer) = io::pipe()?;
-        // SAFETY: no arguments, and it always succeeds.
-        let parent = unsafe { libc::getpid() };
+        let parent = getpid();
         // SAFETY: the program has one thread, so the child may run any code. In a host program with
         // several threads it may hang, and is killed when its time is over.
         let pid = unsafe { libc::fork() };
@@ -34,17 +36,14 @@ impl Worker {
             -1 => Err(io::Error::last_os_error()),
             0 => {
                 set_attribute(libc::PR_SET_PDEATHSIG, death_signal.0);
-                // SAFETY: calls with plain numbers. The parent may already have been killed.
-                unsafe {
-                    if libc::getppid() != parent {
-                        libc::_exit(1);
-                    }
+                // The parent may already have been killed.
+                if getppid() != parent {
+                    exit(1);
                 }
                 drop(reader);
                 close_streams();
                 let _ = writer.write_all(&work());
-                // SAFETY: ends the child immediately, without running the parent's exit handlers.
-                unsafe { libc::_exit(0) }
+                exit(0)
             }
             _ => {
                 let pipe = File::from(OwnedFd::from(reader));
@@ -89,8 +88,7 @@ impl Worker {
 
     /// Asks the child to end.
     pub fn request_end(&self) {
-        // SAFETY: a child of this process that has not been reaped.
-        unsafe { libc::kill(self.pid, libc::SIGTERM) };
+        kill(self.pid, libc::SIGTERM);
     }
 
     /// Waits until the child has ended, or this moment has come.
@@ -108,21 +106,13 @@ impl Worker {
 fn close_streams() {
     let null = OpenOptions::new().read(true).write(true).open("/dev/null");
     if let Ok(null) = null {
-        for stream in 0..3 {
-            // SAFETY: open descriptors; the child has no use for its streams.
-            unsafe { libc::dup2(null.as_raw_fd(), stream) };
-        }
+        let _ = (dup2_stdin(&null), dup2_stdout(&null), dup2_stderr(&null));
     }
 }
 
 impl Drop for Worker {
     fn drop(&mut self) {
-        // SAFETY: kills and reaps the child forked above, which no other code reaps.
-        unsafe {
-            libc::kill(self.pid, libc::SIGKILL);
-            while libc::waitpid(self.pid, std::ptr::null_mut(), 0) < 0
-                && io::Error::last_os_error().kind() == io::ErrorKind::Interrupted
-            {}
-        }
+        kill(self.pid, libc::SIGKILL);
+        while waitpid(Pid::from_raw(self.pid), None) == Err(Errno::EINTR) {}
     }
 }

@@ -4,29 +4,31 @@
 //! Output and results are handled by `process`. Every wait here has a limit.
 
 use std::error::Error;
-use std::ffi::{CStr, c_uint};
 use std::fmt;
 use std::fs::File;
 use std::io::{self, ErrorKind, Read, Seek, Write};
 use std::net::Shutdown;
-use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::net::UnixStream;
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
+use std::thread;
 use std::time::Instant;
-use std::{mem, ptr, thread};
 
 use base::limits;
-use libc::{pid_t, sigset_t};
+use libc::pid_t;
+use nix::sys::memfd::{MFdFlags, memfd_create};
+use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use wait_timeout::ChildExt;
 
 use super::exec::ExecCall;
 use super::{Leftovers, ProcessJob};
-use crate::after_fork::above_streams;
+use crate::after_fork::{above_streams, kill};
 use crate::guardian::{self, GuardianConfig, ScanOrder};
 use crate::poll::{Readiness, is_ready_within};
 use crate::process_tree::kill_tree;
 use crate::scratch::Scratch;
+use crate::signal::is_ignored;
 use crate::subreaper::{kill_adopted, own_pid};
 
 /// The runner's handle of a guardian. Dropping it early, on an error, kills the script and its
@@ -84,8 +86,8 @@ impl GuardianHandle {
     /// block. Continues the guardian in case the script has stopped it.
     pub(super) fn order_kill(&self) {
         let _ = self.channel.shutdown(Shutdown::Write);
-        // SAFETY: the child has not been reaped, so the ID is still its own.
-        unsafe { libc::kill(self.pid, libc::SIGCONT) };
+        // The child has not been reaped, so the ID is still its own.
+        kill(self.pid, libc::SIGCONT);
     }
 
     /// Stops the script's processes directly: the guardian may have to wait for a processor
@@ -99,8 +101,7 @@ impl GuardianHandle {
     pub(super) fn kill_descendants(&self) {
         self.stop_descendants();
         kill_tree(self.pid, &[]);
-        // SAFETY: as above.
-        unsafe { libc::kill(self.pid, libc::SIGCONT) };
+        kill(self.pid, libc::SIGCONT);
     }
 
     /// Kills the guardian. Its descendants become children of this process or of the system's
@@ -156,13 +157,7 @@ impl Drop for GuardianHandle {
 /// pipe, or if it cannot set the signal's handler. If SIGCHLD is ignored, as a parent may have
 /// left it, its handler would call `SIG_IGN` as if it were a function.
 fn can_wait_timeout() -> bool {
-    // SAFETY: only reads the action, into a structure of this stack.
-    let handled = unsafe {
-        let mut action: libc::sigaction = mem::zeroed();
-        libc::sigaction(libc::SIGCHLD, ptr::null(), &raw mut action) == 0
-            && action.sa_sigaction != libc::SIG_IGN
-    };
-    handled && UnixStream::pair().is_ok()
+    !is_ignored(Signal::SIGCHLD) && UnixStream::pair().is_ok()
 }
 
 /// Standard input of the script: `/dev/null`, or a file in memory. A pipe would have to be
@@ -173,18 +168,11 @@ fn input_file(bytes: &[u8]) -> io::Result<File> {
     {
         return Ok(nothing);
     }
-    let create = |flags: c_uint| {
-        let name: &CStr = c"skills-runner-stdin";
-        // SAFETY: the name ends with NUL; the new descriptor gets its owner here.
-        match unsafe { libc::memfd_create(name.as_ptr(), flags) } {
-            -1 => Err(io::Error::last_os_error()),
-            // SAFETY: as above.
-            number => Ok(File::from(unsafe { OwnedFd::from_raw_fd(number) })),
-        }
-    };
-    // A hardened kernel requires the second flag, which others do not know (before 6.3).
-    let mut file =
-        create(libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL).or_else(|_| create(libc::MFD_CLOEXEC))?;
+    let create = |flags| memfd_create(c"skills-runner-stdin", MFdFlags::MFD_CLOEXEC | flags);
+    // A hardened kernel requires this flag, which others do not know (before 6.3).
+    let mut file: File = create(MFdFlags::from_bits_retain(libc::MFD_NOEXEC_SEAL))
+        .or_else(|_| create(MFdFlags::empty()))?
+        .into();
     file.write_all(bytes)?;
     file.rewind()?;
     Ok(file)
@@ -193,16 +181,9 @@ fn input_file(bytes: &[u8]) -> io::Result<File> {
 /// Calls `start` while all signals are blocked: this process's signal handlers must not run
 /// in the new processes.
 fn with_signals_blocked<T>(start: impl FnOnce() -> T) -> T {
-    // SAFETY: structures of this stack that are zeroed and then filled.
-    let before = unsafe {
-        let (mut all, mut before): (sigset_t, sigset_t) = (mem::zeroed(), mem::zeroed());
-        libc::sigfillset(&raw mut all);
-        libc::pthread_sigmask(libc::SIG_BLOCK, &raw const all, &raw mut before);
-        before
-    };
+    let before = SigSet::all().thread_swap_mask(SigmaskHow::SIG_BLOCK);
     let started = start();
-    // SAFETY: the set was filled by the call that blocked the signals.
-    unsafe { libc::pthread_sigmask(libc::SIG_SETMASK, &raw const before, ptr::null_mut()) };
+    let _ = before.and_then(|before| before.thread_set_mask());
     started
 }
 

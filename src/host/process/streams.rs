@@ -5,7 +5,9 @@
 
 use std::fs::File;
 use std::io::{self, Read};
-use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::fd::{AsFd, OwnedFd};
+
+use nix::fcntl::{FcntlArg, OFlag, fcntl};
 
 use crate::capture::{Capture, CaptureLimits};
 use crate::files::is_transient;
@@ -54,11 +56,7 @@ impl ChildOutput {
 }
 
 fn nonblocking(pipe: OwnedFd) -> io::Result<File> {
-    let fd = pipe.as_fd().as_raw_fd();
-    // SAFETY: an open descriptor and plain numbers.
-    let done = unsafe {
-        let flags = libc::fcntl(fd, libc::F_GETFL);
-        flags >= 0 && libc::fcntl(fd, libc::F_SETFL, flags | libc::O_NONBLOCK) >= 0
-    };
-    if done { Ok(File::from(pipe)) } else { Err(io::Error::last_os_error()) }
+    let flags = OFlag::from_bits_retain(fcntl(&pipe, FcntlArg::F_GETFL)?);
+    fcntl(&pipe, FcntlArg::F_SETFL(flags | OFlag::O_NONBLOCK))?;
+    Ok(File::from(pipe))
 }

@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 use std::{fs, io};
 
 use super::*;
+use crate::after_fork::kill;
 
 const SHELL: &str = "/bin/sh";
 
@@ -152,8 +153,7 @@ fn kept_processes_live_on() {
     assert_eq!(outcome.left_behind, 1);
     assert!(is_alive(&text));
     let pid = text.trim().parse().expect("a number");
-    // SAFETY: kills a process that this test started.
-    unsafe { libc::kill(pid, libc::SIGKILL) };
+    assert!(kill(pid, libc::SIGKILL));
 }
 
 #[test]
