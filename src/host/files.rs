@@ -3,11 +3,11 @@
 //!
 //! Files in a skill, which may be hostile, are opened through `confined/` instead.
 
-use std::ffi::{CString, OsStr};
+use std::ffi::{CStr, CString, OsStr};
 use std::fmt;
 use std::fs::{self, File, Metadata};
 use std::io::{self, ErrorKind, Read, Write};
-use std::os::fd::{AsFd, AsRawFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -16,6 +16,9 @@ use std::time::Duration;
 use crate::cancellation::{Cancellation, Readiness, StopReason};
 use base::error::Error;
 use base::limits;
+use nix::errno::Errno;
+use nix::fcntl::AT_FDCWD;
+use nix::unistd::{getegid, geteuid, syncfs};
 
 /// Reads a regular file of at most `max_bytes`. The error is the cause in words.
 pub fn read_whole(path: &Path, max_bytes: usize) -> Result<Vec<u8>, String> {
@@ -153,8 +156,7 @@ impl fmt::Display for OtherWriter {
 /// A writer of this file or folder other than the user and root. The user's own primary group is
 /// accepted: with a umask of 002 it often has only one member.
 pub fn writer_beside_user(meta: &Metadata) -> Option<OtherWriter> {
-    // SAFETY: no arguments, and it always succeeds.
-    let own_group = unsafe { libc::getegid() };
+    let own_group = getegid().as_raw();
     match (meta.mode(), meta.gid(), meta.uid()) {
         (mode, _, _) if mode & 0o002 != 0 => Some(OtherWriter::Everyone),
         (mode, group, _) if mode & 0o020 != 0 && group != own_group => {
@@ -181,25 +183,29 @@ pub fn write_new(path: &Path, content: &[u8]) -> io::Result<()> {
 pub fn exchange(one: &Path, other: &Path) -> io::Result<()> {
     let name = |path: &Path| CString::new(path.as_os_str().as_bytes());
     let (old, new) = (name(one)?, name(other)?);
-    let (at, flag) = (libc::AT_FDCWD, libc::RENAME_EXCHANGE);
-    // SAFETY: both paths end with NUL for the call.
-    let answer =
-        unsafe { libc::syscall(libc::SYS_renameat2, at, old.as_ptr(), at, new.as_ptr(), flag) };
-    if answer == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
+    match rename_by(AT_FDCWD, &old, &new, libc::RENAME_EXCHANGE) {
         // Not supported by the file system or the kernel: for a moment, nothing is at `other`.
-        Some(libc::EINVAL | libc::ENOSYS) => {
+        Err(Errno::EINVAL | Errno::ENOSYS) => {
             let mut between = one.as_os_str().to_os_string();
             between.push(".old");
             fs::rename(other, &between)?;
             fs::rename(one, other)?;
             fs::rename(&between, one)
         }
-        _ => Err(error),
+        done => Ok(done?),
     }
+}
+
+/// Calls `renameat2(2)`, which musl lacks.
+pub(crate) fn rename_by(
+    folder: BorrowedFd<'_>,
+    from: &CStr,
+    to: &CStr,
+    flag: libc::c_uint,
+) -> nix::Result<()> {
+    let (at, old, new) = (folder.as_raw_fd(), from.as_ptr(), to.as_ptr());
+    // SAFETY: the descriptor is open, and both names end with NUL for the call.
+    Errno::result(unsafe { libc::syscall(libc::SYS_renameat2, at, old, at, new, flag) }).map(drop)
 }
 
 /// Acts on what is below a folder. If that is denied, the owner first gets the right to write to all
@@ -233,17 +239,12 @@ fn make_folders_writable(folder: &Path) -> io::Result<()> {
 
 /// Waits until everything in the file system of an open file is on the disk.
 pub fn sync_file_system(file: &impl AsFd) -> io::Result<()> {
-    // SAFETY: the descriptor is open.
-    match unsafe { libc::syncfs(file.as_fd().as_raw_fd()) } {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    Ok(syncfs(file)?)
 }
 
 /// The effective user ID of the process.
 pub fn effective_user() -> u32 {
-    // SAFETY: no arguments, and it always succeeds.
-    unsafe { libc::geteuid() }
+    geteuid().as_raw()
 }
 
 /// Splits a list of paths that is separated as in `PATH`.

@@ -9,6 +9,8 @@ use std::ops::ControlFlow;
 use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::ffi::OsStringExt;
 
+use nix::fcntl::OFlag;
+
 use super::open::{entry_status, open_name};
 use super::{OpenError, Root};
 use crate::listing::visit_entries;
@@ -87,7 +89,7 @@ pub(super) fn read_entries(
     keep: usize,
     max_read: usize,
 ) -> Result<FolderEntries, OpenError> {
-    let folder = open_name(root.as_fd(), c".", libc::O_RDONLY | libc::O_DIRECTORY)?;
+    let folder = open_name(root.as_fd(), c".", OFlag::O_RDONLY | OFlag::O_DIRECTORY)?;
     // The name that sorts last is on top, to be replaced by one that sorts earlier.
     let mut kept: BinaryHeap<(Vec<u8>, u8)> = BinaryHeap::new();
     let mut read = 0;

@@ -34,6 +34,8 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::fcntl::OFlag;
+
 use crate::files::effective_user;
 use base::limits;
 pub(crate) use list::FolderEntries;
@@ -104,7 +106,7 @@ impl Root {
     /// `/usr/local/share`: what they create there is owned by them, or is a link.
     pub fn open_trusted(base: &Path, names: [&CStr; 3]) -> Result<Root, OpenError> {
         let mut root = Root::open(base)?;
-        let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+        let flags = INSPECT_FLAGS | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
         for (place, name) in names.into_iter().enumerate() {
             let opened = open_name(root.as_fd(), name, flags).map_err(OpenError::from);
             let folder = File::from(opened.map_err(|error| match error {

@@ -9,13 +9,16 @@
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::io;
-use std::mem;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileTypeExt;
 use std::ptr;
 use std::sync::OnceLock;
 use std::thread;
 use std::time::Duration;
+
+use nix::errno::Errno;
+use nix::fcntl::{AT_FDCWD, AtFlags, OFlag, OpenHow, ResolveFlag, openat, openat2};
+use nix::sys::stat::{Mode, fstatat};
 
 use super::OpenError;
 use super::path::RelativePath;
@@ -56,18 +59,14 @@ pub(crate) enum OpenedKind {
 }
 
 /// Flags that open an entry only to inspect it, or as the start of a further `openat`.
-pub(super) const INSPECT_FLAGS: i32 = libc::O_PATH;
+pub(super) const INSPECT_FLAGS: OFlag = OFlag::O_PATH;
 
 /// Flags that open a file for reading, and never wait for a device or another process.
-const READ_FLAGS: i32 = libc::O_RDONLY | libc::O_NONBLOCK | libc::O_NOCTTY;
+const READ_FLAGS: OFlag = OFlag::O_RDONLY.union(OFlag::O_NONBLOCK).union(OFlag::O_NOCTTY);
 
 /// Limits of `openat2`: nothing above the folder, and no links of `/proc` that only the kernel
 /// can follow.
-const BENEATH: u64 = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_MAGICLINKS;
-
-/// What `openat` takes for the working folder.
-// SAFETY: not a descriptor, so it is never closed.
-const WORKING_FOLDER: BorrowedFd<'static> = unsafe { BorrowedFd::borrow_raw(libc::AT_FDCWD) };
+const BENEATH: ResolveFlag = ResolveFlag::RESOLVE_BENEATH.union(ResolveFlag::RESOLVE_NO_MAGICLINKS);
 
 impl Mechanism {
     /// The best mechanism that this system supports.
@@ -92,11 +91,11 @@ impl Mechanism {
             OpenPurpose::Inspect => INSPECT_FLAGS,
             OpenPurpose::Read => READ_FLAGS,
         };
-        let last = if path.requires_folder { last | libc::O_DIRECTORY } else { last };
+        let last = if path.requires_folder { last | OFlag::O_DIRECTORY } else { last };
         let mut reached: Option<OwnedFd> = None;
         for (index, step) in steps.iter().enumerate() {
             let is_last = index + 1 == steps.len();
-            let flags = if is_last { last } else { INSPECT_FLAGS | libc::O_DIRECTORY };
+            let flags = if is_last { last } else { INSPECT_FLAGS | OFlag::O_DIRECTORY };
             let here = reached.as_ref().map_or(folder, AsFd::as_fd);
             reached = Some(match self {
                 Mechanism::Openat2 => open_beneath(here, step, flags, BENEATH)?,
@@ -109,7 +108,7 @@ impl Mechanism {
     /// Opens a regular file whose path contains no link. `None` if that is not the case, or
     /// if this mechanism does not support it.
     pub(super) fn open_plain(self, folder: BorrowedFd<'_>, path: &CStr) -> Option<OwnedFd> {
-        let resolve = libc::RESOLVE_BENEATH | libc::RESOLVE_NO_SYMLINKS;
+        let resolve = ResolveFlag::RESOLVE_BENEATH | ResolveFlag::RESOLVE_NO_SYMLINKS;
         let is_file = self == Mechanism::Openat2
             && entry_status(folder, path)?.st_mode & libc::S_IFMT == libc::S_IFREG;
         is_file.then(|| open_beneath(folder, path, READ_FLAGS, resolve).ok())?
@@ -142,15 +141,15 @@ pub(super) fn inspect(descriptor: OwnedFd) -> Result<(OwnedFd, OpenedKind), Open
 /// last name is a link. Does not use std: with musl, std treats `O_PATH` as a part of the
 /// access mode and drops it, and then the folder must be readable, not only searchable.
 pub(super) fn open_folder(path: &CStr) -> io::Result<(OwnedFd, bool)> {
-    open_noting_link(WORKING_FOLDER, path)
+    open_noting_link(AT_FDCWD, path)
 }
 
 /// Opens a folder, first without following a link, and if that fails, following it. Returns
 /// whether it was a link: a folder opened by the first call certainly was not, whatever
 /// replaces it later.
 pub(super) fn open_noting_link(folder: BorrowedFd<'_>, path: &CStr) -> io::Result<(OwnedFd, bool)> {
-    let flags = INSPECT_FLAGS | libc::O_DIRECTORY;
-    match open_name(folder, path, flags | libc::O_NOFOLLOW) {
+    let flags = INSPECT_FLAGS | OFlag::O_DIRECTORY;
+    match open_name(folder, path, flags | OFlag::O_NOFOLLOW) {
         Err(error) if matches!(error.raw_os_error(), Some(libc::ENOTDIR | libc::ELOOP)) => {
             Ok((open_name(folder, path, flags)?, true))
         }
@@ -160,7 +159,7 @@ pub(super) fn open_noting_link(folder: BorrowedFd<'_>, path: &CStr) -> io::Resul
 
 /// Calls `openat(2)`. `flags` decide whether a link is followed; a file that it creates may
 /// only be accessed by its owner.
-pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::Result<OwnedFd> {
+pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: OFlag) -> io::Result<OwnedFd> {
     open_name_with_mode(folder, name, flags, 0o600)
 }
 
@@ -168,56 +167,36 @@ pub(super) fn open_name(folder: BorrowedFd<'_>, name: &CStr, flags: i32) -> io::
 pub(super) fn open_name_with_mode(
     folder: BorrowedFd<'_>,
     name: &CStr,
-    flags: i32,
+    flags: OFlag,
     mode: libc::c_uint,
 ) -> io::Result<OwnedFd> {
-    let folder = folder.as_raw_fd();
-    // SAFETY: the descriptor is open and `name` ends with NUL for the whole call, which returns
-    // a new descriptor.
-    unsafe {
-        retry_open(|| libc::openat(folder, name.as_ptr(), flags | libc::O_CLOEXEC, mode).into())
-    }
+    let mode = Mode::from_bits_retain(mode);
+    retry_open(|| openat(folder, name, flags | OFlag::O_CLOEXEC, mode))
 }
 
 /// Calls `openat2(2)`.
 fn open_beneath(
     folder: BorrowedFd<'_>,
     path: &CStr,
-    flags: i32,
-    resolve: u64,
+    flags: OFlag,
+    resolve: ResolveFlag,
 ) -> io::Result<OwnedFd> {
-    // SAFETY: `open_how` is three integers, for which zero is a valid value.
-    let mut how: libc::open_how = unsafe { mem::zeroed() };
-    // No flag uses the sign bit.
-    how.flags = u64::from((flags | libc::O_CLOEXEC).unsigned_abs());
-    how.resolve = resolve;
-    // SAFETY: the descriptor is open, `path` ends with NUL, and `how` has the size that is
-    // passed. All outlive the call, which writes to none of them and returns a new descriptor.
-    unsafe {
-        retry_open(|| {
-            libc::syscall(
-                libc::SYS_openat2,
-                folder.as_raw_fd(),
-                path.as_ptr(),
-                &raw const how,
-                size_of::<libc::open_how>(),
-            )
-        })
-    }
+    let how = OpenHow::new().flags(flags | OFlag::O_CLOEXEC).resolve(resolve);
+    retry_open(|| openat2(folder, path, how))
 }
 
 /// Opens one name of a path. The error distinguishes a link from a file that is not a folder.
 fn open_without_link(
     folder: BorrowedFd<'_>,
     name: &CStr,
-    flags: i32,
+    flags: OFlag,
 ) -> Result<OwnedFd, OpenError> {
     // Used only to choose the error after a refusal.
     let is_link = || {
         let status = entry_status(folder, name);
         status.is_some_and(|status| status.st_mode & libc::S_IFMT == libc::S_IFLNK)
     };
-    open_name(folder, name, flags | libc::O_NOFOLLOW).map_err(|error| match error.raw_os_error() {
+    open_name(folder, name, flags | OFlag::O_NOFOLLOW).map_err(|error| match error.raw_os_error() {
         Some(libc::ELOOP) => OpenError::Link,
         Some(libc::ENOTDIR) if is_link() => OpenError::Link,
         _ => error.into(),
@@ -226,14 +205,7 @@ fn open_without_link(
 
 /// The status of the entry itself: a link at the end of the path is not followed.
 pub(super) fn entry_status(folder: BorrowedFd<'_>, path: &CStr) -> Option<libc::stat> {
-    // SAFETY: the path ends with NUL. The structure consists of numbers, for which zero is a
-    // valid value, and outlives the call.
-    unsafe {
-        let mut status: libc::stat = mem::zeroed();
-        let flags = libc::AT_SYMLINK_NOFOLLOW;
-        let answer = libc::fstatat(folder.as_raw_fd(), path.as_ptr(), &raw mut status, flags);
-        (answer == 0).then_some(status)
-    }
+    fstatat(folder, path, AtFlags::AT_SYMLINK_NOFOLLOW).ok()
 }
 
 /// Whether the kernel supports `openat2`; determined once. A kernel with the call rejects a
@@ -245,26 +217,18 @@ fn kernel_has_openat2() -> bool {
         let (path, how) = (ptr::null::<libc::c_char>(), ptr::null::<libc::open_how>());
         // SAFETY: with a size of 0 nothing is read from the null pointers.
         let answer = unsafe { libc::syscall(libc::SYS_openat2, -1, path, how, 0_usize) };
-        answer == -1 && io::Error::last_os_error().raw_os_error() == Some(libc::EINVAL)
+        Errno::result(answer) == Err(Errno::EINVAL)
     })
 }
 
 /// Calls `open`, again for a limited number of times if a signal or a concurrent rename
 /// interrupted it.
-///
-/// # Safety
-/// `open` must return the result of a system call that creates a descriptor.
-unsafe fn retry_open(open: impl Fn() -> libc::c_long) -> io::Result<OwnedFd> {
+fn retry_open(open: impl Fn() -> nix::Result<OwnedFd>) -> io::Result<OwnedFd> {
     let mut tries = 1;
     loop {
-        if let Ok(number @ 0..) = libc::c_int::try_from(open()) {
-            // SAFETY: a new descriptor without an owner, as the caller guarantees.
-            return Ok(unsafe { OwnedFd::from_raw_fd(number) });
-        }
-        let error = io::Error::last_os_error();
-        let is_transient = matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EINTR));
-        if !is_transient || tries == limits::OPEN_TRIES {
-            return Err(error);
+        match open() {
+            Err(Errno::EAGAIN | Errno::EINTR) if tries < limits::OPEN_TRIES => {}
+            opened => return Ok(opened?),
         }
         if tries >= limits::OPEN_TRIES_WITHOUT_WAIT {
             thread::sleep(Duration::from_millis(limits::OPEN_WAIT_MILLISECONDS));
@@ -279,10 +243,13 @@ mod tests {
     use std::path::PathBuf;
     use std::time::Instant;
 
+    use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
+    use nix::unistd::Pid;
+
     use super::super::tests::{CANARY, INSIDE, MECHANISMS, TempDir};
     use super::super::{Root, read_whole};
     use super::*;
-    use crate::after_fork::close_from;
+    use crate::after_fork::{close_from, kill};
     use crate::clock::thread_time;
 
     /// Process that swaps inside entries with links to the outside, until dropped.
@@ -323,18 +290,15 @@ mod tests {
         }
 
         fn runs(&self) -> bool {
-            // SAFETY: polls the state of this test's child without waiting.
-            unsafe { libc::waitpid(self.0, std::ptr::null_mut(), libc::WNOHANG) == 0 }
+            let state = waitpid(Pid::from_raw(self.0), Some(WaitPidFlag::WNOHANG));
+            state == Ok(WaitStatus::StillAlive)
         }
     }
 
     impl Drop for Swapper {
         fn drop(&mut self) {
-            // SAFETY: kills and reaps this test's child, which no other code waits for.
-            unsafe {
-                libc::kill(self.0, libc::SIGKILL);
-                libc::waitpid(self.0, std::ptr::null_mut(), 0);
-            }
+            kill(self.0, libc::SIGKILL);
+            let _ = waitpid(Pid::from_raw(self.0), None);
         }
     }
 

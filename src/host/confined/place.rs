@@ -14,10 +14,14 @@ use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
+use nix::fcntl::OFlag;
+use nix::sys::stat::{Mode, mkdirat};
+
 use super::open::{INSPECT_FLAGS, OpenedKind, entry_status, open_name, open_name_with_mode};
 use super::path::RelativePath;
 use super::read::FileRange;
-use super::write::{check, create_draft, open_writable, remove, rename_to_new};
+use super::write::{create_draft, open_writable, remove, rename_to_new};
 use super::{Identity, OpenError, Root, read_whole};
 
 /// Name from which the names of temporary files are made; a file's own could be too long for it.
@@ -118,7 +122,7 @@ impl FilePlace {
 
     /// Reads the file that is there, which is at most this large.
     pub fn read(&self, max_bytes: usize) -> Result<FileRange, OpenError> {
-        let flags = libc::O_RDONLY | libc::O_NOFOLLOW | libc::O_NONBLOCK | libc::O_NOCTTY;
+        let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_NOCTTY;
         let file = File::from(open_name(self.folder.as_fd(), &self.name, flags)?);
         self.check_identity(&file)?;
         read_whole(&file, max_bytes)
@@ -128,14 +132,12 @@ impl FilePlace {
     pub fn create_folders(mut self) -> Result<FilePlace, OpenError> {
         for name in self.missing.drain(..) {
             let parent = self.folder.as_fd();
-            // SAFETY: the descriptor is open, and the name ends with NUL for the call.
-            let made = check(unsafe { libc::mkdirat(parent.as_raw_fd(), name.as_ptr(), 0o777) });
-            match made {
+            match mkdirat(parent, name.as_c_str(), Mode::from_bits_retain(0o777)) {
                 // Another process was faster.
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                made => made?,
+                Err(Errno::EEXIST) => {}
+                made => made.map_err(io::Error::from)?,
             }
-            let flags = INSPECT_FLAGS | libc::O_DIRECTORY | libc::O_NOFOLLOW;
+            let flags = INSPECT_FLAGS | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW;
             let folder = open_name(parent, &name, flags)?;
             self.folder = self.folder.subfolder(folder, OsStr::from_bytes(name.as_bytes()));
         }
@@ -144,7 +146,7 @@ impl FilePlace {
 
     /// Opens the deepest folder that exists, to lock it.
     pub fn open_folder(&self) -> io::Result<File> {
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY;
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY;
         Ok(File::from(open_name(self.folder.as_fd(), c".", flags)?))
     }
 
@@ -174,7 +176,7 @@ impl FilePlace {
 
     /// Creates the file, which must be missing, in its folder, which must exist.
     pub fn create(&self, mode: libc::c_uint) -> Result<File, OpenError> {
-        let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL | libc::O_NOFOLLOW;
+        let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL | OFlag::O_NOFOLLOW;
         Ok(open_name_with_mode(self.folder.as_fd(), &self.name, flags, mode)?.into())
     }
 

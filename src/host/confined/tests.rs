@@ -2,15 +2,17 @@
 //!
 //! Each test uses a new folder; the canary outside of the skill must never be read.
 
-use std::ffi::CString;
 use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::Read;
-use std::os::fd::AsRawFd;
+use std::os::fd::AsFd;
 use std::os::unix::fs::{PermissionsExt, symlink};
 use std::os::unix::net::UnixListener;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
+
+use nix::fcntl::{FcntlArg, fcntl};
+use nix::sys::stat::{Mode, SFlag, mknod};
 
 use super::*;
 use crate::clock::thread_time;
@@ -51,9 +53,13 @@ impl TempDir {
         mode: libc::mode_t,
         device: libc::dev_t,
     ) -> bool {
-        let path = CString::new(self.path(below).into_os_string().into_encoded_bytes()).unwrap();
-        // SAFETY: the path ends with NUL and outlives the call.
-        unsafe { libc::mknod(path.as_ptr(), mode | 0o666, device) == 0 }
+        mknod(
+            &self.path(below),
+            SFlag::from_bits_retain(mode),
+            Mode::from_bits_retain(0o666),
+            device,
+        )
+        .is_ok()
     }
 }
 
@@ -409,8 +415,7 @@ fn reports_denied_permission() {
     mode("closed", 0);
     // Can be searched, but not listed.
     mode("blind", 0o111);
-    // SAFETY: no arguments, and it always succeeds.
-    let expected = if unsafe { libc::geteuid() } == 0 { "Ok" } else { "Denied" };
+    let expected = if effective_user() == 0 { "Ok" } else { "Denied" };
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.0, mechanism).unwrap();
         assert_eq!(word(&root.file("locked.md")), expected);
@@ -432,9 +437,8 @@ fn descriptors_are_not_inherited_and_do_not_leak() {
     for mechanism in MECHANISMS {
         let root = Root::open_with(&dir.path("skill"), mechanism).unwrap();
         let file = root.file("docs/b.md").unwrap();
-        for number in [file.as_raw_fd(), root.as_fd().as_raw_fd()] {
-            // SAFETY: reads the flags of an open descriptor.
-            assert_eq!(unsafe { libc::fcntl(number, libc::F_GETFD) }, libc::FD_CLOEXEC);
+        for opened in [file.as_fd(), root.as_fd()] {
+            assert_eq!(fcntl(opened, FcntlArg::F_GETFD), Ok(libc::FD_CLOEXEC));
         }
         for _ in 0..3000 {
             let _ = (root.file("docs/b.md"), root.file("fifo"), root.file("link-out"));

@@ -11,9 +11,14 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process;
 
+use nix::errno::Errno;
+use nix::fcntl::{AtFlags, OFlag, renameat};
+use nix::unistd::{UnlinkatFlags, linkat, unlinkat};
+
 use super::open::{INSPECT_FLAGS, OpenedKind, inspect, open_name, open_name_with_mode};
 use super::path::RelativePath;
 use super::{OpenError, Root, read_whole};
+use crate::files::rename_by;
 use base::limits;
 
 impl Root {
@@ -97,7 +102,7 @@ impl Root {
 /// Opens a regular file, not a link, for reading and writing. Writes nothing.
 pub(super) fn open_writable(folder: BorrowedFd<'_>, name: &CStr) -> Result<File, OpenError> {
     regular_file_metadata(folder, name)?;
-    let flags = libc::O_RDWR | libc::O_NOFOLLOW | libc::O_NONBLOCK;
+    let flags = OFlag::O_RDWR | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK;
     Ok(File::from(open_name(folder, name, flags)?))
 }
 
@@ -106,7 +111,7 @@ fn regular_file_metadata(
     folder: BorrowedFd<'_>,
     name: &CStr,
 ) -> Result<std::fs::Metadata, OpenError> {
-    let flags = INSPECT_FLAGS | libc::O_NOFOLLOW;
+    let flags = INSPECT_FLAGS | OFlag::O_NOFOLLOW;
     match inspect(open_name(folder, name, flags)?)? {
         (file, OpenedKind::File { .. }) => Ok(File::from(file).metadata()?),
         (_, OpenedKind::Link) => Err(OpenError::Link),
@@ -141,7 +146,7 @@ fn temporary_name(name: &CStr, end: &str) -> Result<CString, OpenError> {
 
 /// Creates a new file.
 fn create(folder: BorrowedFd<'_>, name: &CStr, mode: libc::c_uint) -> io::Result<File> {
-    let flags = libc::O_WRONLY | libc::O_CREAT | libc::O_EXCL;
+    let flags = OFlag::O_WRONLY | OFlag::O_CREAT | OFlag::O_EXCL;
     Ok(File::from(open_name_with_mode(folder, name, flags, mode)?))
 }
 
@@ -164,13 +169,12 @@ fn write_draft(draft: &mut File, like: &File, content: &[u8]) -> Result<(), Open
 /// Copies extended attributes, including access control lists. The system sets its own
 /// attributes (`security`, `trusted`) itself.
 fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
-    let (from, to) = (from.as_raw_fd(), to.as_raw_fd());
     // SAFETY: the descriptor is open, and the buffer has the size that is passed.
     let names = read_attribute(|buffer| unsafe {
-        libc::flistxattr(from, buffer.as_mut_ptr().cast(), buffer.len())
+        libc::flistxattr(from.as_raw_fd(), buffer.as_mut_ptr().cast(), buffer.len())
     });
     let names = match names {
-        Err(error) if error.raw_os_error() == Some(libc::ENOTSUP) => return Ok(()),
+        Err(Errno::ENOTSUP) => return Ok(()),
         names => names?,
     };
     for name in names.split_inclusive(|byte| *byte == 0) {
@@ -179,74 +183,59 @@ fn copy_attributes(from: &File, to: &File) -> io::Result<()> {
             continue;
         }
         let name = CStr::from_bytes_with_nul(name).map_err(io::Error::other)?;
-        // SAFETY: as above, and the name ends with NUL.
-        let value = read_attribute(|buffer| unsafe {
-            libc::fgetxattr(from, name.as_ptr(), buffer.as_mut_ptr().cast(), buffer.len())
-        })?;
-        // SAFETY: the descriptor is open, and name and value live for the call.
-        check(unsafe {
-            libc::fsetxattr(to, name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
-        })?;
+        set_attribute(to, name, &attribute(from, name)?)?;
     }
     Ok(())
 }
 
+fn attribute(file: &File, name: &CStr) -> nix::Result<Vec<u8>> {
+    let (file, name) = (file.as_raw_fd(), name.as_ptr());
+    // SAFETY: the descriptor is open, the name ends with NUL, and the buffer has the size that is
+    // passed.
+    read_attribute(|buffer| unsafe {
+        libc::fgetxattr(file, name, buffer.as_mut_ptr().cast(), buffer.len())
+    })
+}
+
+fn set_attribute(file: &File, name: &CStr, value: &[u8]) -> nix::Result<()> {
+    let (file, name) = (file.as_raw_fd(), name.as_ptr());
+    // SAFETY: the descriptor is open, and name and value live for the call.
+    let answer = unsafe { libc::fsetxattr(file, name, value.as_ptr().cast(), value.len(), 0) };
+    Errno::result(answer).map(drop)
+}
+
 /// Calls `call` with a buffer of the kernel's maximum size and returns what it wrote.
-fn read_attribute(call: impl Fn(&mut [u8]) -> libc::ssize_t) -> io::Result<Vec<u8>> {
+fn read_attribute(call: impl Fn(&mut [u8]) -> libc::ssize_t) -> nix::Result<Vec<u8>> {
     let mut buffer = vec![0; limits::ATTRIBUTE_BYTES];
-    match usize::try_from(call(&mut buffer)) {
-        Ok(length) => {
-            buffer.truncate(length);
-            Ok(buffer)
-        }
-        Err(_) => Err(io::Error::last_os_error()),
-    }
+    let length = Errno::result(call(&mut buffer))?;
+    buffer.truncate(length.unsigned_abs());
+    Ok(buffer)
 }
 
 fn rename(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
-    let folder = folder.as_raw_fd();
-    // SAFETY: the descriptor is open, and both names end with NUL for the call.
-    check(unsafe { libc::renameat(folder, from.as_ptr(), folder, to.as_ptr()) })
+    Ok(renameat(folder, from, folder, to)?)
 }
 
 /// Renames a file to a name that must not exist, also where files cannot have two names.
 pub(super) fn rename_to_new(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
-    let at = folder.as_raw_fd();
-    let (old, new, flag) = (from.as_ptr(), to.as_ptr(), libc::RENAME_NOREPLACE);
-    // SAFETY: the descriptor is open, and both names end with NUL for the call.
-    let answer = unsafe { libc::syscall(libc::SYS_renameat2, at, old, at, new, flag) };
-    if answer == 0 {
-        return Ok(());
-    }
-    let error = io::Error::last_os_error();
-    match error.raw_os_error() {
+    match rename_by(folder, from, to, libc::RENAME_NOREPLACE) {
         // Not supported by the file system or the kernel.
-        Some(libc::EINVAL | libc::ENOSYS | libc::EPERM) => {
+        Err(Errno::EINVAL | Errno::ENOSYS | Errno::EPERM) => {
             link(folder, from, to)?;
             remove(folder, from);
             Ok(())
         }
-        _ => Err(error),
+        done => Ok(done?),
     }
 }
 
 fn link(folder: BorrowedFd<'_>, from: &CStr, to: &CStr) -> io::Result<()> {
-    let folder = folder.as_raw_fd();
-    // SAFETY: the descriptor is open, and both names end with NUL for the call.
-    check(unsafe { libc::linkat(folder, from.as_ptr(), folder, to.as_ptr(), 0) })
+    Ok(linkat(folder, from, folder, to, AtFlags::empty())?)
 }
 
 /// Removes a name; a failure leaves a superfluous file.
 pub(super) fn remove(folder: BorrowedFd<'_>, name: &CStr) {
-    // SAFETY: the descriptor is open, and the name ends with NUL for the call.
-    unsafe { libc::unlinkat(folder.as_raw_fd(), name.as_ptr(), 0) };
-}
-
-pub(super) fn check(answer: libc::c_int) -> io::Result<()> {
-    match answer {
-        0 => Ok(()),
-        _ => Err(io::Error::last_os_error()),
-    }
+    let _ = unlinkat(folder, name, UnlinkatFlags::NoRemoveDir);
 }
 
 #[cfg(test)]
@@ -261,23 +250,13 @@ mod tests {
     fn a_replaced_file_keeps_its_attributes() {
         let dir = TempDir::new();
         dir.file("skill/a", "old");
-        let path = CString::new(dir.path("skill/a").into_os_string().into_encoded_bytes()).unwrap();
-        let (name, value) = (c"user.kept", b"yes");
-        // SAFETY: both names end with NUL, and the value has the length that is passed.
-        let set = unsafe {
-            libc::setxattr(path.as_ptr(), name.as_ptr(), value.as_ptr().cast(), value.len(), 0)
-        };
-        if set != 0 {
+        let open = || File::open(dir.path("skill/a")).unwrap();
+        if set_attribute(&open(), c"user.kept", b"yes").is_err() {
             return eprintln!("skipped: the file system has no attributes of users");
         }
         let root = Root::open(&dir.path("skill")).unwrap();
         root.save("a", Some(b"old"), b"new", false).unwrap();
         assert_eq!(fs::read(dir.path("skill/a")).unwrap(), b"new");
-        let mut kept = [0_u8; 8];
-        // SAFETY: as above, and the buffer has the size that is passed.
-        let length = unsafe {
-            libc::getxattr(path.as_ptr(), name.as_ptr(), kept.as_mut_ptr().cast(), kept.len())
-        };
-        assert_eq!((length, &kept[..3]), (3, &value[..]));
+        assert_eq!(attribute(&open(), c"user.kept").unwrap(), b"yes");
     }
 }

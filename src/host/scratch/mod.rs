@@ -6,11 +6,15 @@ mod clearing;
 use std::ffi::{CStr, OsStr};
 use std::fs::{DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 use std::ptr;
+
+use nix::fcntl::{OFlag, openat};
+use nix::sys::stat::{Mode, mkdirat};
+use nix::unistd::{UnlinkatFlags, unlinkat};
 
 pub(super) use clearing::ScratchFolder;
 
@@ -67,22 +71,12 @@ impl Scratch {
             *place = *letter;
         }
         let text = CStr::from_bytes_until_nul(&name).unwrap_or_default();
-        let flags = libc::O_RDONLY | libc::O_DIRECTORY | libc::O_NOFOLLOW | libc::O_CLOEXEC;
-        // SAFETY: the name outlives the calls, and the descriptor opened here has no other
-        // owner.
-        let own = unsafe {
-            if libc::mkdirat(parent.as_raw_fd(), text.as_ptr(), 0o700) < 0 {
-                return Err(io::Error::last_os_error());
-            }
-            let own = match libc::openat(parent.as_raw_fd(), text.as_ptr(), flags) {
-                -1 => Err(io::Error::last_os_error()),
-                own => above_streams(OwnedFd::from_raw_fd(own)),
-            };
-            if own.is_err() {
-                libc::unlinkat(parent.as_raw_fd(), text.as_ptr(), libc::AT_REMOVEDIR);
-            }
-            own?
-        };
+        let flags = OFlag::O_RDONLY | OFlag::O_DIRECTORY | OFlag::O_NOFOLLOW | OFlag::O_CLOEXEC;
+        mkdirat(&parent, text, Mode::S_IRWXU)?;
+        let own = openat(&parent, text, flags, Mode::empty());
+        let own = own.map_err(io::Error::from).and_then(above_streams).inspect_err(|_| {
+            let _ = unlinkat(&parent, text, UnlinkatFlags::RemoveDir);
+        })?;
         let path = base.join(OsStr::from_bytes(text.to_bytes()));
         Ok(Scratch { path, name, parent, own })
     }
