@@ -3,6 +3,8 @@
 use std::mem;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use nix::time::ClockId;
+
 /// Formats a time as in RFC 3339, in UTC, with milliseconds.
 pub fn timestamp(time: SystemTime) -> String {
     let parts = calendar(time, false);
@@ -13,8 +15,7 @@ pub fn timestamp(time: SystemTime) -> String {
 /// Parses the output of [`timestamp`]; `None` for anything else.
 pub fn parse_timestamp(text: &str) -> Option<SystemTime> {
     let number = |from: usize, to: usize| text.get(from..to)?.parse::<i32>().ok();
-    // SAFETY: a structure of numbers and a pointer, for which zero is a valid value.
-    let mut parts: libc::tm = unsafe { mem::zeroed() };
+    let mut parts = calendar(UNIX_EPOCH, false);
     parts.tm_year = number(0, 4)? - 1900; // not a limit
     parts.tm_mon = number(5, 7)? - 1;
     parts.tm_mday = number(8, 10)?;
@@ -98,13 +99,7 @@ impl LocalTime {
 /// Processor time used by this thread, for tests that limit the amount of work: other
 /// load on the machine does not count.
 pub fn thread_time() -> Duration {
-    // SAFETY: a structure of plain numbers, filled by the call.
-    let time = unsafe {
-        let mut time: libc::timespec = mem::zeroed();
-        libc::clock_gettime(libc::CLOCK_THREAD_CPUTIME_ID, &raw mut time);
-        time
-    };
-    Duration::new(time.tv_sec.unsigned_abs(), u32::try_from(time.tv_nsec).unwrap_or(0))
+    ClockId::CLOCK_THREAD_CPUTIME_ID.now().map_or(Duration::ZERO, Duration::from)
 }
 
 #[cfg(test)]

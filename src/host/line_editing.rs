@@ -1,7 +1,10 @@
 //! Line editing of a terminal: its modes, and text that was typed but not read.
 
-use std::io;
 use std::os::fd::{AsRawFd, BorrowedFd};
+
+use nix::errno::Errno;
+use nix::sys::termios::{FlushArg, LocalFlags, SetArg, Termios, tcflush, tcgetattr, tcsetattr};
+use nix::unistd::{getpgrp, tcgetpgrp};
 
 /// Makes the unfinished line of a terminal readable. The kernel does that when line editing
 /// is switched on while characters are waiting, so it is switched off and on again. Does
@@ -15,11 +18,9 @@ pub(crate) fn release_line(terminal: BorrowedFd<'_>) {
 pub fn discard_typed_text(terminal: BorrowedFd<'_>) -> bool {
     let mut count: libc::c_int = 0;
     without_line_editing(terminal, || {
-        // SAFETY: an open descriptor, and a number that outlives the calls.
-        unsafe {
-            libc::ioctl(terminal.as_raw_fd(), libc::FIONREAD, &raw mut count);
-            libc::tcflush(terminal.as_raw_fd(), libc::TCIFLUSH);
-        }
+        // SAFETY: an open descriptor, and a number that outlives the call.
+        unsafe { libc::ioctl(terminal.as_raw_fd(), libc::FIONREAD, &raw mut count) };
+        let _ = tcflush(terminal, FlushArg::TCIFLUSH);
     });
     count > 0
 }
@@ -30,21 +31,17 @@ pub fn set_typed_text_kept(terminal: BorrowedFd<'_>, is_kept: bool) -> bool {
     let Some(mut modes) = line_editing_modes(terminal) else {
         return false;
     };
-    let old = modes.c_lflag;
-    modes.c_lflag &= !libc::NOFLSH;
-    if is_kept {
-        modes.c_lflag |= libc::NOFLSH;
-    }
-    if modes.c_lflag != old {
+    let old = modes.local_flags;
+    modes.local_flags.set(LocalFlags::NOFLSH, is_kept);
+    if modes.local_flags != old {
         set_modes(terminal, &modes);
     }
-    modes.c_lflag != old
+    modes.local_flags != old
 }
 
 /// Whether the program is in the foreground of a terminal.
 pub(crate) fn is_in_foreground(terminal: BorrowedFd<'_>) -> bool {
-    // SAFETY: an open descriptor.
-    unsafe { libc::tcgetpgrp(terminal.as_raw_fd()) == libc::getpgrp() }
+    tcgetpgrp(terminal) == Ok(getpgrp())
 }
 
 /// Calls `act` while line editing of the terminal is off.
@@ -52,34 +49,27 @@ fn without_line_editing(terminal: BorrowedFd<'_>, act: impl FnOnce()) {
     let Some(modes) = line_editing_modes(terminal) else {
         return;
     };
-    let mut unbuffered = modes;
-    unbuffered.c_lflag &= !libc::ICANON;
+    let mut unbuffered = modes.clone();
+    unbuffered.local_flags.remove(LocalFlags::ICANON);
     set_modes(terminal, &unbuffered);
     act();
     set_modes(terminal, &modes);
 }
 
 /// The modes of a terminal; `None`: the descriptor is not a terminal.
-pub(crate) fn modes(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
-    // SAFETY: a structure of plain numbers, for which zero is a valid value.
-    let mut modes: libc::termios = unsafe { std::mem::zeroed() };
-    // SAFETY: the structure outlives the call, the descriptor is open.
-    let has_modes = unsafe { libc::tcgetattr(terminal.as_raw_fd(), &raw mut modes) == 0 };
-    has_modes.then_some(modes)
+pub(crate) fn modes(terminal: BorrowedFd<'_>) -> Option<Termios> {
+    tcgetattr(terminal).ok()
 }
 
 /// The modes of a terminal with line editing on; `None` if editing is off, or this process
 /// is not in the foreground.
-fn line_editing_modes(terminal: BorrowedFd<'_>) -> Option<libc::termios> {
-    modes(terminal).filter(|modes| is_in_foreground(terminal) && modes.c_lflag & libc::ICANON != 0)
+fn line_editing_modes(terminal: BorrowedFd<'_>) -> Option<Termios> {
+    modes(terminal).filter(|modes| {
+        is_in_foreground(terminal) && modes.local_flags.contains(LocalFlags::ICANON)
+    })
 }
 
 /// Sets the modes; retries when a signal interrupts the call.
-pub(crate) fn set_modes(terminal: BorrowedFd<'_>, modes: &libc::termios) {
-    // SAFETY: the structure outlives the call, the descriptor is open.
-    while unsafe { libc::tcsetattr(terminal.as_raw_fd(), libc::TCSANOW, modes) } != 0 {
-        if io::Error::last_os_error().kind() != io::ErrorKind::Interrupted {
-            break;
-        }
-    }
+pub(crate) fn set_modes(terminal: BorrowedFd<'_>, modes: &Termios) {
+    while tcsetattr(terminal, SetArg::TCSANOW, modes) == Err(Errno::EINTR) {}
 }

@@ -5,7 +5,6 @@
 //! under a [`Cancellation`]. Knows nothing of the protocols above TCP.
 
 use std::io::{self, Read, Write};
-use std::mem::MaybeUninit;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::path::Path;
@@ -15,6 +14,7 @@ use crate::cancellation::{Cancellation, Readiness, StopReason};
 use crate::signal::Signal;
 use crate::worker::Worker;
 use base::limits;
+use nix::errno::Errno;
 
 /// Returns the addresses of a host, at least one. Literal addresses and `localhost` need
 /// no resolver: an empty `chroot` has no `/etc/hosts`.
@@ -236,23 +236,14 @@ fn connect(
     cancellation: &Cancellation,
 ) -> io::Result<TcpStream> {
     let family = if address.is_ipv4() { libc::AF_INET } else { libc::AF_INET6 };
-    // SAFETY: creates a socket, which gets its owner below.
-    let fd = unsafe {
-        libc::socket(family, libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK, 0)
-    };
-    if fd < 0 {
-        return Err(io::Error::last_os_error());
-    }
-    // SAFETY: `fd` was just created and has no other owner.
-    let socket = unsafe { OwnedFd::from_raw_fd(fd) };
-    let (storage, length) = socket_address(address);
-    // SAFETY: `storage` holds `length` initialized bytes of an address of this family.
-    let result = unsafe { libc::connect(socket.as_raw_fd(), storage.as_ptr().cast(), length) };
+    let kind = libc::SOCK_STREAM | libc::SOCK_CLOEXEC | libc::SOCK_NONBLOCK;
+    // SAFETY: plain numbers; the descriptor is checked before it gets its owner.
+    let socket = unsafe { OwnedFd::from_raw_fd(Errno::result(libc::socket(family, kind, 0))?) };
+    let result = start_connecting(&socket, address);
     let stream = TcpStream::from(socket);
-    if result != 0 {
-        let error = io::Error::last_os_error();
-        if !matches!(error.raw_os_error(), Some(libc::EINPROGRESS | libc::EINTR)) {
-            return Err(error);
+    if let Err(error) = result {
+        if !matches!(error, Errno::EINPROGRESS | Errno::EINTR) {
+            return Err(error.into());
         }
         match cancellation.wait(Some((stream.as_fd(), Readiness::Write)), Some(limit)) {
             Ok(()) => {}
@@ -270,11 +261,14 @@ fn connect(
     Ok(stream)
 }
 
-/// Converts the address to the kernel's format.
+/// Calls `connect` with the address in the kernel's format.
 #[allow(clippy::cast_possible_truncation, reason = "small numbers in the kernel's narrow types")]
-fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, libc::socklen_t) {
-    let mut storage = MaybeUninit::<libc::sockaddr_storage>::zeroed();
-    let length = match address {
+fn start_connecting(socket: &OwnedFd, address: SocketAddr) -> nix::Result<()> {
+    // SAFETY: the descriptor is open, and the address has the size that is passed.
+    let connect = |form: *const libc::sockaddr, size: usize| unsafe {
+        libc::connect(socket.as_raw_fd(), form, size as libc::socklen_t)
+    };
+    let answer = match address {
         SocketAddr::V4(address) => {
             let form = libc::sockaddr_in {
                 sin_family: libc::AF_INET as libc::sa_family_t,
@@ -282,9 +276,7 @@ fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, 
                 sin_addr: libc::in_addr { s_addr: u32::from_ne_bytes(address.ip().octets()) },
                 sin_zero: [0; 8],
             };
-            // SAFETY: the storage is large enough and aligned for every kind of address.
-            unsafe { storage.as_mut_ptr().cast::<libc::sockaddr_in>().write(form) };
-            size_of::<libc::sockaddr_in>()
+            connect((&raw const form).cast(), size_of_val(&form))
         }
         SocketAddr::V6(address) => {
             let form = libc::sockaddr_in6 {
@@ -294,14 +286,10 @@ fn socket_address(address: SocketAddr) -> (MaybeUninit<libc::sockaddr_storage>, 
                 sin6_addr: libc::in6_addr { s6_addr: address.ip().octets() },
                 sin6_scope_id: address.scope_id(),
             };
-            // SAFETY: as above.
-            unsafe {
-                storage.as_mut_ptr().cast::<libc::sockaddr_in6>().write(form);
-            };
-            size_of::<libc::sockaddr_in6>()
+            connect((&raw const form).cast(), size_of_val(&form))
         }
     };
-    (storage, length as libc::socklen_t)
+    Errno::result(answer).map(drop)
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use crate::line_editing;
 use crate::poll::is_ready_within;
 use base::error::{Error, ErrorKind, Result};
 use base::limits;
+use nix::sys::termios::{FlushArg, LocalFlags, tcflush};
 
 /// The number of columns of a terminal, 80 if it is unknown.
 pub fn columns(terminal: impl AsFd) -> usize {
@@ -21,8 +22,7 @@ pub fn columns(terminal: impl AsFd) -> usize {
 
 /// The number of lines and columns of a terminal.
 fn size(terminal: impl AsFd) -> (usize, usize) {
-    // SAFETY: a structure of plain numbers, for which zero is a valid value.
-    let mut size: libc::winsize = unsafe { std::mem::zeroed() };
+    let mut size = libc::winsize { ws_row: 0, ws_col: 0, ws_xpixel: 0, ws_ypixel: 0 };
     // SAFETY: the structure outlives the call, the descriptor is open.
     unsafe { libc::ioctl(terminal.as_fd().as_raw_fd(), libc::TIOCGWINSZ, &raw mut size) };
     // Some terminals report 0.
@@ -49,10 +49,10 @@ pub fn ask(question: &str, cancellation: &Cancellation, is_secret: bool) -> Resu
         let modes = line_editing::modes(terminal.file.as_fd()).filter(|_| is_secret);
         let tty = terminal.file.try_clone()?;
         if let Some(modes) = &modes {
-            let mut hidden = *modes;
-            hidden.c_lflag &= !libc::ECHO;
+            let mut hidden = modes.clone();
+            hidden.local_flags.remove(LocalFlags::ECHO);
             // After Ctrl+Z and `fg` a shell would let the secret be shown.
-            hidden.c_cc[libc::VSUSP] = libc::_POSIX_VDISABLE;
+            hidden.control_chars[libc::VSUSP] = libc::_POSIX_VDISABLE;
             line_editing::set_modes(tty.as_fd(), &hidden);
         }
         let reply = terminal.read_reply(question, cancellation, None);
@@ -145,11 +145,7 @@ impl Terminal {
 
     /// Discards typed text: what was typed before a question is not an answer to it.
     fn discard_input(&self) -> io::Result<()> {
-        // SAFETY: an open descriptor and a plain number.
-        match unsafe { libc::tcflush(self.file.as_raw_fd(), libc::TCIFLUSH) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        Ok(tcflush(&self.file, FlushArg::TCIFLUSH)?)
     }
 
     fn read_line(

@@ -10,7 +10,6 @@ mod filter;
 mod landlock;
 
 use std::io;
-use std::mem;
 use std::path::PathBuf;
 use std::ptr;
 use std::thread;
@@ -18,6 +17,7 @@ use std::time::Duration;
 
 use base::limits;
 use libc::{c_int, c_long};
+use nix::sys::sysinfo::sysinfo;
 
 use filter::SyscallFilter;
 use landlock::Ruleset;
@@ -157,12 +157,7 @@ fn with_step(step: u8) -> impl Fn(io::Error) -> (u8, io::Error) {
 
 /// Number of processes and threads of the whole system, of which the user's are a part.
 fn process_count() -> u64 {
-    // SAFETY: a structure of plain numbers on this stack, filled by the call.
-    unsafe {
-        let mut system: libc::sysinfo = mem::zeroed();
-        libc::sysinfo(&raw mut system);
-        system.procs.into()
-    }
+    sysinfo().map_or(0, |system| system.process_count().into())
 }
 
 /// Lets this process and its children write no file of more than this many bytes: the write fails.
@@ -180,8 +175,7 @@ fn lower_limit(resource: c_long, most: u64) -> io::Result<()> {
         // means this process.
         check(unsafe { libc::syscall(libc::SYS_prlimit64, 0, resource, new, old) })
     };
-    // SAFETY: a structure of two plain numbers, for which zero is a valid value.
-    let mut limit: libc::rlimit64 = unsafe { mem::zeroed() };
+    let mut limit = libc::rlimit64 { rlim_cur: 0, rlim_max: 0 };
     change(ptr::null(), &raw mut limit)?;
     limit.rlim_max = limit.rlim_max.min(most);
     limit.rlim_cur = limit.rlim_cur.min(limit.rlim_max);
@@ -241,23 +235,25 @@ fn check(answer: c_long) -> io::Result<()> {
 mod tests {
     use super::*;
     use crate::scratch::Scratch;
+    use nix::fcntl::{self, OFlag};
+    use nix::sys::stat::Mode;
+    use nix::unistd::truncate;
+    use std::ffi::{CStr, CString};
     use std::fs;
     use std::os::unix::ffi::OsStrExt;
     use std::path::Path;
 
     /// Exit status of a child that makes this call in the sandbox: 0 if the call succeeds,
     /// otherwise its error.
-    fn end_in(sandbox: &Sandbox, call: impl Fn() -> c_long) -> i32 {
+    fn end_in(sandbox: &Sandbox, call: impl Fn() -> nix::Result<()>) -> i32 {
         // SAFETY: the child only makes system calls, and ends.
         unsafe {
             let child = libc::fork();
             if child == 0 {
-                let end = match sandbox.enter() {
+                libc::_exit(match sandbox.enter() {
                     Err(_) => 255,
-                    Ok(()) if call() >= 0 => 0,
-                    Ok(()) => *libc::__errno_location(),
-                };
-                libc::_exit(end);
+                    Ok(()) => call().map_or_else(|error| error as i32, |()| 0),
+                });
             }
             let mut status = 0;
             assert_eq!(libc::waitpid(child, &raw mut status, 0), child);
@@ -277,27 +273,21 @@ mod tests {
         let (inside, outside) = (folder.join("inside"), folder.join("outside"));
         fs::create_dir(&inside).unwrap();
         fs::write(&outside, "whole").unwrap();
-        let name = |path: &Path| std::ffi::CString::new(path.as_os_str().as_bytes()).unwrap();
+        let name = |path: &Path| CString::new(path.as_os_str().as_bytes()).unwrap();
         let (new, outside_name) = (name(&inside.join("new")), name(&outside));
         let grants = Grants { read: vec![folder.clone()], write: vec![inside.clone()] };
         for version in 1..=newest {
             let sandbox = Sandbox::build(version, &grants, Duration::from_secs(9)).unwrap();
-            // SAFETY: both names end with NUL and outlive the calls.
-            let open = |name: &std::ffi::CString, flags| unsafe {
-                c_long::from(libc::open(name.as_ptr(), flags, 0o600))
-            };
-            let flags = libc::O_CREAT | libc::O_RDWR | libc::O_TRUNC;
+            let open = |name: &CStr, flags| fcntl::open(name, flags, Mode::S_IRWXU).map(drop);
+            let flags = OFlag::O_CREAT | OFlag::O_RDWR | OFlag::O_TRUNC;
             assert_eq!(end_in(&sandbox, || open(&new, flags)), 0, "{version}");
-            assert_eq!(end_in(&sandbox, || open(&outside_name, libc::O_RDONLY)), 0, "{version}");
-            let truncating = libc::O_RDONLY | libc::O_TRUNC;
+            assert_eq!(end_in(&sandbox, || open(&outside_name, OFlag::O_RDONLY)), 0, "{version}");
+            let truncating = OFlag::O_RDONLY | OFlag::O_TRUNC;
             let end = end_in(&sandbox, || open(&outside_name, truncating));
             assert_eq!(end, libc::EACCES, "{version}");
-            // SAFETY: as above.
-            let end = end_in(&sandbox, || unsafe {
-                c_long::from(libc::truncate(outside_name.as_ptr(), 0))
-            });
+            let end = end_in(&sandbox, || truncate(outside_name.as_c_str(), 0));
             assert_eq!(end, libc::EACCES, "{version}");
-            let end = end_in(&sandbox, || open(&outside_name, libc::O_WRONLY));
+            let end = end_in(&sandbox, || open(&outside_name, OFlag::O_WRONLY));
             assert_eq!(end, libc::EACCES, "{version}");
         }
         assert_eq!(fs::read_to_string(&outside).unwrap(), "whole");
