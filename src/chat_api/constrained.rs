@@ -262,8 +262,13 @@ impl ConstrainedStream {
         // A server that ends a whole object at a limit has not cut it.
         let object = ObjectReply::read(&written).filter(|_| reply.finish != FinishReason::Filtered);
         let Some(object) = object else {
-            let is_cut_object = self.place != AnswerPlace::Prose && is_object_start(&written);
-            let is_cut = is_cut_object && reply.finish != FinishReason::Complete;
+            // Some servers do not say that they have cut a reply off.
+            let is_cut = self.place != AnswerPlace::Prose
+                && is_object_start(&written)
+                && (reply.finish != FinishReason::Complete || has_own_field(&written));
+            if is_cut && reply.finish == FinishReason::Complete {
+                reply.finish = FinishReason::Length;
+            }
             reply.message.content = if is_cut { self.shown } else { written };
             return reply;
         };
@@ -323,6 +328,12 @@ impl ConstrainedStream {
 
 fn is_object_start(text: &str) -> bool {
     text.trim_start().starts_with('{')
+}
+
+/// Whether the first field of an object is one of a constrained reply, not of an answer in JSON.
+fn has_own_field(text: &str) -> bool {
+    let inner = text.trim_start().trim_start_matches('{').trim_start();
+    whole_string(inner).is_some_and(|(name, _)| name == THOUGHT || name == TOOL)
 }
 
 /// The thought, and where the text of the answer begins, if the reply is one and has come so far.

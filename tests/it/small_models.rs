@@ -127,13 +127,35 @@ fn small_models_answer_what_everyone_knows() {
         assert_eq!((&*text, sent - plain), ("With tools.", 1), "{first}");
     }
     assert_eq!(ask("Say good morning in Spanish.", "Buenos d\u{ed}as", &[]).0, "Buenos d\u{ed}as");
-    // Numbers in it, instructions of the user.
+    // Numbers, files and addresses in it, instructions of the user.
     for (question, arguments) in [
         ("What is 2 times 3?", &[][..]),
+        ("Is there a typo in todo.txt?", &[]),
+        ("Delete notes/old.", &[]),
+        ("Write to bob@example that we meet.", &[]),
         ("Who are you?", &["--system", "You are a pirate."]),
         ("Who are you?", &["--skill", "alpha"]),
         ("Who are you?", &["--require-skill"]),
     ] {
         assert_eq!(ask(question, "Oslo", arguments).1, 0, "{question}");
+    }
+}
+
+/// Some servers end a reply in the middle and call it complete: what there is of a call is no answer.
+#[test]
+fn a_cut_off_object_is_no_answer() {
+    for cut in [
+        r#"{"thought":"list","tool":"run_command","command":"ls -l"#,
+        r#"{"thought":"x"}"#,
+        r#" { "tool" : "run_comm"#,
+    ] {
+        let (run, requests) = ask([cut.to_string(), answer("Hello.")]);
+        assert_eq!(run.success().stdout_json()["answer"], "Hello.", "{cut}");
+        assert!(result(&requests, 1).starts_with("Your reply was too long"), "{cut}");
+    }
+    // An answer in JSON of a server that ignores the form of replies.
+    for answer in [r#"{"name": "Anna"}"#, r#"{"name": "Ann"#] {
+        let (run, _) = ask([answer.to_string()]);
+        assert_eq!(run.success().stdout_json()["answer"], answer);
     }
 }

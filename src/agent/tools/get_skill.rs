@@ -57,6 +57,10 @@ impl Tool for GetSkill {
         })
     }
 
+    fn call_forms(&self) -> Vec<(&str, Value)> {
+        vec![("Read a skill's instructions before you use it.", self.parameters())]
+    }
+
     fn effects(&self, _context: &ToolContext<'_>) -> Effects {
         Effects::READ_ONLY
     }

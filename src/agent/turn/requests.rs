@@ -80,7 +80,7 @@ impl<'t> Turn<'t, '_> {
     }
 
     /// The answer of a small model that is asked without tools: with tools it always uses one. Only a
-    /// question without digits is asked so. An answer with digits, or that only repeats words of the
+    /// question without digits, files and addresses is asked so. An answer with digits, or that only repeats words of the
     /// question, is not taken.
     pub(super) fn known_answer(&mut self) -> Result<Option<ModelReply>> {
         let [Message::User(question)] = self.conversation.messages_without_system() else {
@@ -89,6 +89,7 @@ impl<'t> Turn<'t, '_> {
         let text = question.full_text();
         let is_plain = text.len() <= limits::PLAIN_QUESTION_BYTES
             && !text.contains(char::is_numeric)
+            && !names_place(&text)
             && question.images.is_empty()
             && question.skills.is_empty();
         let limits = self.limits;
@@ -211,6 +212,12 @@ impl<'t> Turn<'t, '_> {
         self.context.reminder = kind.reminder(reply, self.conversation.call_mark(), advice);
         None
     }
+}
+
+/// Whether a text has the form of a file's name, a path or an address.
+fn names_place(text: &str) -> bool {
+    let is_name = |word: &str| word.trim_matches(|c: char| !c.is_alphanumeric()).contains('.');
+    text.contains(['/', '@']) || text.split_whitespace().any(is_name)
 }
 
 /// Whether the model writes the code of such a call.

@@ -259,7 +259,7 @@ pub static SETTINGS: &[Setting] = &[
         LLM_TOOLS,
         FolderRule::Any,
         "auto",
-        "`native`: calls in the API's fields; `prompted`: in text; `auto`: in text if refused",
+        "calls in the API's fields (`native`), in text (`prompted`), in constrained replies (`schema`), or as fits",
     ),
     row(
         LLM_TIMEOUT_SECONDS,
