@@ -13,6 +13,7 @@ fn test() -> Test {
         .file("skills/s/data/table.csv", "a\n")
         .file("skills/s/deep/down/docx.py", "")
         .file("skills/s/lib/helper.py", "")
+        .file("skills/s/scripts/total.py", "")
         .file("work/report.pdf", "the user's\n")
         .file("work/.env", "SECRET=1\n")
         .cwd("work")
@@ -148,11 +149,18 @@ fn files_in_the_other_folder_are_named() {
     ];
     assert_hints("run_python_script", "script", Some("s"), &in_skill);
     // Behind a quotation mark it is not taken as the skill's.
-    let in_work = [(
-        "cat 'data/table.csv'",
-        1,
-        "`data/table.csv` is in the skill's folder: <skill>/data/table.csv (write \"$SKILL_DIR/…\")",
-    )];
+    let in_work = [
+        (
+            "cat 'data/table.csv'",
+            1,
+            "`data/table.csv` is in the skill's folder: <skill>/data/table.csv (write \"$SKILL_DIR/…\")",
+        ),
+        (
+            "total.py --all",
+            127,
+            "`total.py` is a script of the skill: run_python_script {\"file_path\":\"scripts/total.py\",\"skill_name\":\"s\"}",
+        ),
+    ];
     assert_hints("run_command", "command", Some("s"), &in_work);
 }
 

@@ -3,6 +3,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
+use serde_json::json;
+
 use super::misplaced_files::is_in_other_folder;
 use super::{HintRequest, RunKind, quoted_list};
 use base::limits;
@@ -42,6 +44,9 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         }
     }
     let first = *missing.first()?;
+    if let Some(call) = script_call(request, first) {
+        return Some(format!("`{first}` is a script of the skill: {call}"));
+    }
     if let Some(other) = alternative(request, first) {
         return Some(format!("`{first}` is not installed, `{other}` is: use that"));
     }
@@ -61,6 +66,13 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
         are.0,
         are.1
     ))
+}
+
+/// The call that runs a script of the skill which a command took for a program.
+fn script_call(request: &HintRequest<'_>, name: &str) -> Option<String> {
+    let path = format!("scripts/{name}");
+    let skill = request.skill.filter(|_| is_in_other_folder(request, &path))?;
+    Some(format!("run_python_script {}", json!({"skill_name": skill.name, "file_path": path})))
 }
 
 fn with_product(program: &str) -> String {
