@@ -293,7 +293,7 @@
 //! | `skills_runner` | front ends: `cli`, `mcp`; `ui`: what is printed and typed; `config`, which fills the options of the parts below |
 //! | `agent` | `turn`, `context`, `conversation`, `session`, `system_prompt`, `memory`, `tools` |
 //! | `chat_api` | models: requests, replies, what endpoints do differently |
-//! | `skills` | the skill format, folders of skills, Python for their scripts, `install`, `setup` |
+//! | `skills` | the skill format, folders of skills, Python for their scripts, the linter |
 //! | `host` | processes, files, network, signals: the only unsafe code |
 //! | `base` | messages, events, errors, settings, secrets, text, limits |
 //!

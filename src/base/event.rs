@@ -1,6 +1,6 @@
 //! Events: progress of a run, reported to a callback.
 //!
-//! The lower layers do not print. A terminal, a file of JSON lines and a library
+//! Only front ends print. A terminal, a file of JSON lines and a library
 //! user's closure receive the same events.
 
 use std::time::Duration;

@@ -103,7 +103,8 @@ pub struct ToolResult {
     /// The part of the content that is not the program's own words, such as the output of a script;
     /// `None`: all of it.
     pub untrusted: Option<String>,
-    /// The result as a JSON object, for records and other programs, if `content` is a text made of it.
+    /// The result as a JSON object, for records and other programs, if `content` is a text made of
+    /// it.
     pub object: Option<String>,
     /// False for `{"error": …}` and for a script whose exit status is not 0.
     pub ok: bool,

@@ -1,8 +1,8 @@
 //! Replies that are constrained to JSON objects: each is one call of a tool, or the answer.
 //!
-//! Small models describe what they would do instead of calling tools. They do act where the endpoint
-//! lets them write nothing but a short thought, the name of a tool and its arguments. A conversation
-//! keeps its calls and results as they are: only the messages that are sent differ.
+//! Small models describe what they would do instead of calling tools. They do act where the
+//! endpoint lets them write nothing but a short thought, the name of a tool and its arguments. A
+//! conversation keeps its calls and results as they are: only the messages that are sent differ.
 
 use std::borrow::Cow;
 

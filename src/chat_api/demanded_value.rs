@@ -67,7 +67,8 @@ mod tests {
         find(body.as_bytes(), &params, fields).map(|(name, value)| json!({name: value}))
     }
 
-    /// Messages, the `param` of the error, the optional fields that were sent, and what is demanded.
+    /// Messages, the `param` of the error, the optional fields that were sent, and what is
+    /// demanded.
     type Demand = (&'static str, Option<&'static str>, &'static [&'static str], &'static str);
 
     const DEMANDS: &[Demand] = &[

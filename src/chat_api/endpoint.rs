@@ -1,5 +1,5 @@
-//! The endpoint: its address, the model, the additional data of every request, and the network route:
-//! a direct connection or a proxy, and the trusted certificates.
+//! The endpoint: its address, the model, the additional data of every request, and the network
+//! route: a direct connection or a proxy, and the trusted certificates.
 
 use std::fmt;
 use std::path::PathBuf;

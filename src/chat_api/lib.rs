@@ -117,8 +117,8 @@ pub trait Model {
     /// The model's name, as the user configured it.
     fn name(&self) -> &str;
 
-    /// How the model calls tools now. `Prompted`: calls are part of the text of replies, because the
-    /// system message describes the tools.
+    /// How the model calls tools now. `Prompted`: calls are part of the text of replies, because
+    /// the system message describes the tools.
     fn tool_calling(&self) -> ToolCalling {
         ToolCalling::Auto
     }

@@ -1,5 +1,5 @@
-//! `trust`, and the trust in `./.env`: whether another author may have written it, and the records of files
-//! that the user has accepted (`trust`) or declined.
+//! `trust`, and the trust in `./.env`: whether another author may have written it, and the records
+//! of files that the user has accepted (`trust`) or declined.
 
 use std::fs::{self, DirBuilder, Metadata};
 use std::io::{self, Read};

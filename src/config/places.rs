@@ -1,5 +1,5 @@
-//! Places in the file system: skills folders, what the program stores, and what scripts and tools may
-//! and must not access.
+//! Places in the file system: skills folders, what the program stores, and what scripts and tools
+//! may and must not access.
 
 use std::path::PathBuf;
 

@@ -111,8 +111,8 @@ impl ConfigReader<'_> {
 }
 
 impl Config {
-    /// Reports that requests go this way, which only `./.env` sets, and leaves out what belongs to the
-    /// user and not to the working folder.
+    /// Reports that requests go this way, which only `./.env` sets, and leaves out what belongs to
+    /// the user and not to the working folder.
     pub(super) fn hold_back_user_data(&mut self, way: &str, settings: &Settings, folder: &Path) {
         let is_of_user =
             |name| !settings.value(name).is_some_and(|(_, source)| source.is_untrusted());

@@ -208,8 +208,8 @@ pub(crate) fn rename_by(
     Errno::result(unsafe { libc::syscall(libc::SYS_renameat2, at, old, at, new, flag) }).map(drop)
 }
 
-/// Acts on what is below a folder. If that is denied, the owner first gets the right to write to all
-/// folders there: some programs take it away from what they store.
+/// Acts on what is below a folder. If that is denied, the owner first gets the right to write to
+/// all folders there: some programs take it away from what they store.
 pub fn with_writable_folders<T>(
     folder: &Path,
     mut act: impl FnMut() -> io::Result<T>,

@@ -1,6 +1,6 @@
 //! Access to the operating system: processes, files, network, signals, terminals.
 //!
-//! The only layer that contains `unsafe`; every use states why it is sound.
+//! The only crate that contains `unsafe`; every use states why it is sound.
 
 mod after_fork;
 pub mod archive;

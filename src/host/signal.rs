@@ -36,8 +36,6 @@ impl Signal {
     pub(crate) const KILL: Signal = Signal(libc::SIGKILL);
     /// Request to terminate, as from `kill` or a service manager.
     pub const TERM: Signal = Signal(libc::SIGTERM);
-    /// The terminal was closed.
-    pub const HUP: Signal = Signal(libc::SIGHUP);
     /// Standard output can no longer be written. The program raises it itself; the
     /// kernel's SIGPIPE is ignored.
     pub const PIPE: Signal = Signal(libc::SIGPIPE);

@@ -5,7 +5,7 @@ use std::io::{Error, ErrorKind};
 use std::path::{Path, PathBuf};
 
 use crate::FolderOrigin;
-use crate::check::is_name;
+use crate::check::is_valid_name;
 use crate::skill::{DOCUMENT_NAME, is_document_name};
 use crate::{Problem, Rule, SkillSummary};
 use base::limits;
@@ -163,7 +163,7 @@ pub(super) fn alias_clash(skill: &SkillSummary, relation: &str, other: &Path) ->
     let (name, path) = (skill.alias.as_deref().unwrap_or_default(), other.display());
     let message = format!("its frontmatter has the name `{name}`, {relation} {path}");
     let folder = skill.path.file_name().unwrap_or_default().to_string_lossy();
-    let fix = if is_name(&folder) {
+    let fix = if is_valid_name(&folder) {
         format!("give it the name `{folder}` there, like its folder")
     } else {
         "rename the folder, and give it the folder's name there".into()

@@ -62,14 +62,10 @@ pub mod venv;
 mod words;
 pub mod yaml;
 
-/// Whether a text is a valid skill name by the specification.
-pub fn is_valid_name(name: &str) -> bool {
-    check::is_name(name)
-}
-
 use lock_file::{LOCK_FILE_NAME, LockFile, LockFileError, LockFiles};
 
 pub use catalogue::{Catalogue, FolderSummary, SkillSummary};
+pub use check::is_valid_name;
 pub use discovery::{FolderOrigin, SkillsFolder};
 pub use problem::Problem;
 pub use problem::ProblemCounts;

@@ -199,7 +199,8 @@ pub fn added<'f>(
     new.keys().filter(|path| !listed.contains_key(*path))
 }
 
-/// Whether other files need the place of a file: one has its name, or lies in it, or it lies in one.
+/// Whether other files need the place of a file: one has its name, or lies in it, or it lies in
+/// one.
 pub fn is_taken(path: &str, others: &FileDigests) -> bool {
     let mut paths = path.match_indices('/').map(|(end, _)| &path[..end]).chain([path]);
     has_below(others, path) || paths.any(|path| others.contains_key(path))

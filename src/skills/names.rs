@@ -1,8 +1,8 @@
 //! The names of skills: which skill wins a name, and by which longer name each other one is
 //! reached.
 //!
-//! A longer name is `PLUGIN:SKILL`; where several skills have it, `PLUGIN/DIR:SKILL` with the folders
-//! between; where that is equal, too, with more folders above the plugin.
+//! A longer name is `PLUGIN:SKILL`; where several skills have it, `PLUGIN/DIR:SKILL` with the
+//! folders between; where that is equal, too, with more folders above the plugin.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;

@@ -17,8 +17,8 @@ use host::confined::{
 };
 use host::files::open_regular;
 
-/// Names of files with keys of OpenSSH; tokens for npm and indexes of Python packages; passwords for
-/// curl, git and psql.
+/// Names of files with keys of OpenSSH; tokens for npm and indexes of Python packages; passwords
+/// for curl, git and psql.
 const CREDENTIAL_FILES: &str = "id_dsa id_ecdsa id_ecdsa_sk id_ed25519 id_ed25519_sk id_rsa \
                                 .npmrc .pypirc .netrc _netrc .git-credentials .pgpass";
 

@@ -145,8 +145,8 @@ const SYSTEM_PACKAGES: &[(&str, &[&str])] = &[
     ("librsvg", &["librsvg2-bin", "librsvg2-tools", "rsvg-convert", "librsvg"]),
 ];
 
-/// The command by which the user installs what is known of these programs; `is_there` returns whether a
-/// package manager is. `None`: nothing is known.
+/// The command by which the user installs what is known of these programs; `is_there` returns
+/// whether a package manager is. `None`: nothing is known.
 pub fn install_command<'p>(
     programs: impl Iterator<Item = &'p str>,
     is_there: impl Fn(&str) -> bool,

@@ -233,8 +233,8 @@ impl Search<'_> {
         }
     }
 
-    /// Whether the document of this folder is a link to that of another skill in the searched folder,
-    /// as in folders that are made for another client.
+    /// Whether the document of this folder is a link to that of another skill in the searched
+    /// folder, as in folders that are made for another client.
     fn is_mirror(&self, path: &str) -> bool {
         let document = self.path.join(path).join(DOCUMENT_NAME);
         let is_link = document.is_symlink();

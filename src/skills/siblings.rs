@@ -10,9 +10,9 @@ use crate::is_valid_name;
 use crate::skill::DOCUMENT_NAME;
 use base::text::{FenceLine, OpenFences};
 
-/// The names of other skills in a document, each with whether it surely means a skill: in `depends`,
-/// or in the path of a document. Others mean one if there is a skill of this name: in another path
-/// beside the skill, in code as `/NAME`, or directly beside the word "skill".
+/// The names of other skills in a document, each with whether it surely means a skill: in
+/// `depends`, or in the path of a document. Others mean one if there is a skill of this name: in
+/// another path beside the skill, in code as `/NAME`, or directly beside the word "skill".
 pub fn named_skills(document: &str) -> BTreeMap<String, bool> {
     let front = frontmatter::parse(document);
     let mut found = BTreeMap::new();

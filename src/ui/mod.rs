@@ -1,5 +1,5 @@
-//! The user interface: printing, reading lines, and what was typed before. Only this module writes to
-//! standard output and standard error.
+//! The user interface: printing, reading lines, and what was typed before. Only this module writes
+//! to standard output and standard error.
 //!
 //! Standard output gets only the answer: streamed to a terminal, otherwise as a
 //! whole; with `--output json` or `jsonl` it gets records instead. Standard error

@@ -15,7 +15,7 @@ use source::{files, sources};
 /// Texts that only some files may contain: the text, these files, and the reason.
 const ABSENCES: [(&str, &[&str], &str); 12] = [
     ("env::", &["main.rs"], "the environment is read once, at the edge"),
-    ("Command::new", &["host/"], "processes are made by the lowest layer"),
+    ("Command::new", &["host/"], "processes are made in one crate"),
     (
         "chat_api::",
         &["agent/context/", "agent/conversation/", "agent/turn/", "cli/", "config/", "lib.rs"],

@@ -236,7 +236,8 @@ fn fold(line: &str) -> String {
     plain.flat_map(char::to_lowercase).collect()
 }
 
-/// Finds the lines from which most of these lines follow, folded: their indices, and how many match.
+/// Finds the lines from which most of these lines follow, folded: their indices, and how many
+/// match.
 fn nearest(lines: &[&[u8]], wanted: &[String]) -> (Vec<usize>, usize) {
     let lines: Vec<String> =
         lines.iter().map(|line| fold(&String::from_utf8_lossy(line))).collect();

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext};
+use crate::tools::{ArgumentError, Arguments, PreparedCall, Tool, ToolContext, schema};
 use base::limits;
 use base::message::InvokedSkill;
 use base::secret::CutEdges;
@@ -58,7 +58,8 @@ impl Tool for GetSkill {
     }
 
     fn call_forms(&self) -> Vec<(&str, Value)> {
-        vec![("Read a skill's instructions before you use it.", self.parameters())]
+        let parameters = schema::for_small_models(self.parameters());
+        vec![("Read a skill's instructions before you use it.", parameters)]
     }
 
     fn effects(&self, _context: &ToolContext<'_>) -> Effects {

@@ -67,8 +67,8 @@ fn plain(name: &str) -> String {
     letters.flat_map(char::to_lowercase).collect()
 }
 
-/// Splits a line of arguments as a shell does, unless it is JSON text, and makes a line of a command
-/// in words.
+/// Splits a line of arguments as a shell does, unless it is JSON text, and makes a line of a
+/// command in words.
 fn words(value: Value, name: &str, property: &Value) -> Value {
     match value {
         Value::String(line)

@@ -38,8 +38,9 @@ pub(super) fn add_skill_names(schema: &mut Value, skills: &[&str]) {
     }
 }
 
-/// Returns the names to offer as an `enum`: those of all skills, if they are few. Some servers allow
-/// a model only these values, so there are none if the user alone may invoke one of the skills.
+/// Returns the names to offer as an `enum`: those of all skills, if they are few. Some servers
+/// allow a model only these values, so there are none if the user alone may invoke one of the
+/// skills.
 pub(super) fn names_to_offer(catalogue: &Catalogue) -> Vec<&str> {
     let names: Vec<&str> = catalogue.usable().map(|skill| skill.name.as_str()).collect();
     let bytes: usize = names.iter().map(|name| name.len() + r#""","#.len()).sum();
@@ -65,9 +66,9 @@ const MAY_BE_EMPTY: [&str; 2] = ["content", "new"];
 
 impl Tools<'_> {
     /// The forms that the next reply may have. A skill is read before its files are used, and only
-    /// once; one that was taken for a program is read next, and then its scripts are used. `read` are
-    /// the names of those whose documents the conversation has. `left_out` is a tool whose last result
-    /// was known.
+    /// once; one that was taken for a program is read next, and then its scripts are used. `read`
+    /// are the names of those whose documents the conversation has. `left_out` is a tool whose last
+    /// result was known.
     pub fn allowed_forms(&self, read: &[String], left_out: Option<&str>) -> Vec<CallForm> {
         let needed = self.context.history.needed_skill.borrow();
         let mut forms = self.call_forms();

@@ -43,8 +43,8 @@ pub struct TurnLimits {
     pub max_steps: u32,
     /// Size of the model's context window in tokens; `None` if unknown.
     pub window: Option<u64>,
-    /// Whether a small model is asked a plain first question without tools before it gets them. That
-    /// request has instructions of its own, so the conversation's own must not matter.
+    /// Whether a small model is asked a plain first question without tools before it gets them.
+    /// That request has instructions of its own, so the conversation's own must not matter.
     pub asks_without_tools: bool,
     /// Stops the turn on a signal or at the deadline of the run.
     pub cancellation: Cancellation,
@@ -131,11 +131,11 @@ struct Turn<'t, 's> {
     sink: &'t mut EventSink<'s>,
     repeated: RepeatedCalls,
     rescue: Rescue,
-    /// The first reply, if it announced or described a call that it did not make: the answer, should
-    /// no call follow.
+    /// The first reply, if it announced or described a call that it did not make: the answer,
+    /// should no call follow.
     announcement: Option<ModelReply>,
-    /// Whether the next reply, if it is constrained, must run code: the model would calculate in its
-    /// head.
+    /// Whether the next reply, if it is constrained, must run code: the model would calculate in
+    /// its head.
     must_calculate: bool,
 }
 

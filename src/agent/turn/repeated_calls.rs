@@ -84,8 +84,8 @@ impl RepeatedCalls {
 }
 
 impl RepeatedCalls {
-    /// The tool that the next reply should not call: that of the last call, if the call before it was
-    /// the same, or if it read a skill, which is to be used now.
+    /// The tool that the next reply should not call: that of the last call, if the call before it
+    /// was the same, or if it read a skill, which is to be used now.
     pub(super) fn left_out_tool(&self) -> Option<&str> {
         let name = self.last.as_ref().map(|(name, ..)| name.as_str());
         name.filter(|name| self.is_equal_call || *name == "get_skill")

@@ -1,4 +1,5 @@
-//! The requests of a turn: what the next reply may be, and what follows a reply that is not an answer.
+//! The requests of a turn: what the next reply may be, and what follows a reply that is not an
+//! answer.
 
 use crate::turn::Turn;
 use crate::turn::replies::{HeldText, NoAnswer, ReplyPlace, Verdict};
@@ -51,7 +52,8 @@ impl<'t> Turn<'t, '_> {
                 if held.has_shown {
                     (self.sink)(Event::MessageEnd { calls: 0 });
                 }
-                return Ok(self.ask_about(kind, reply, &advice));
+                self.ask_about(kind, reply, &advice);
+                return Ok(None);
             }
             Verdict::Calls(sentence, calls) => {
                 if self.context.model.tool_calling() != ToolCalling::Prompted {
@@ -79,9 +81,9 @@ impl<'t> Turn<'t, '_> {
         }
     }
 
-    /// The answer of a small model that is asked without tools: with tools it always uses one. Only a
-    /// question without digits, files and addresses is asked so. An answer with digits, or that only repeats words of the
-    /// question, is not taken.
+    /// The answer of a small model that is asked without tools: with tools it always uses one. Only
+    /// a question without digits, files and addresses is asked so. An answer with digits, or that
+    /// only repeats words of the question, is not taken.
     pub(super) fn known_answer(&mut self) -> Result<Option<ModelReply>> {
         let [Message::User(question)] = self.conversation.messages_without_system() else {
             return Ok(None);
@@ -129,8 +131,8 @@ impl<'t> Turn<'t, '_> {
     }
 
     /// Prepares the next request, after a reply that may become the answer.
-    fn ask_about(&mut self, kind: NoAnswer, reply: ModelReply, advice: &str) -> Option<ModelReply> {
-        let asked = self.ask_again(kind, &reply.message.content, advice);
+    fn ask_about(&mut self, kind: NoAnswer, reply: ModelReply, advice: &str) {
+        self.ask_again(kind, &reply.message.content, advice);
         if kind == NoAnswer::Described {
             self.context.model.constrain(true);
         }
@@ -141,7 +143,6 @@ impl<'t> Turn<'t, '_> {
             NoAnswer::UnknownNumber => self.must_calculate = true,
             _ => self.announcement = None,
         }
-        asked
     }
 
     /// The first reply is the answer after all.
@@ -191,7 +192,8 @@ impl<'t> Turn<'t, '_> {
             _ => false,
         };
         if is_empty && has_next_step && self.rescue.may_ask(NoAnswer::Empty) {
-            return Ok(self.ask_again(NoAnswer::Empty, "", ""));
+            self.ask_again(NoAnswer::Empty, "", "");
+            return Ok(None);
         }
         let first = self.announcement.take().map(|first| self.return_to(first));
         let is_stopped = self.limits.cancellation.check().is_err();
@@ -205,12 +207,11 @@ impl<'t> Turn<'t, '_> {
     }
 
     /// Prepares the next request, which asks again about a reply that is not an answer.
-    fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) -> Option<ModelReply> {
+    fn ask_again(&mut self, kind: NoAnswer, reply: &str, advice: &str) {
         self.stats.asked_again += 1;
         self.renew_shown_mark(reply);
         (self.sink)(Event::Rescue(kind.line()));
         self.context.reminder = kind.reminder(reply, self.conversation.call_mark(), advice);
-        None
     }
 }
 

@@ -160,7 +160,8 @@ pub const CUT_CALLS: usize = 2;
 pub const OFFERED_SKILLS: usize = 200;
 /// Scripts of a skill that a constrained reply chooses from; of more it writes the path.
 pub const OFFERED_SCRIPTS: usize = 40;
-/// Occurrences of a tool's name in a message before which calls are searched that a reply may quote.
+/// Occurrences of a tool's name in a message before which calls are searched that a reply may
+/// quote.
 pub const QUOTED_NAMES: usize = 200;
 /// Brackets before such a name that may open the call.
 pub const QUOTED_BRACKETS: usize = 16;

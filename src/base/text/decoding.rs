@@ -36,8 +36,8 @@ fn search(
     )
 }
 
-/// Terminal sequences, the escapes of JSON and C, percent signs, quoted-printable, HTML entities, and
-/// what a backslash quotes.
+/// Terminal sequences, the escapes of JSON and C, percent signs, quoted-printable, HTML entities,
+/// and what a backslash quotes.
 const ESCAPES: &str = r"(?s)\x1b\[[ -?]*[@-~]|\x1b\][^\x07\x1b]*|\\u\{([0-9a-fA-F]{1,6})\}|\\u([0-9a-fA-F]{4})|\\U([0-9a-fA-F]{8})|(?:\\x|[%=])([0-9a-fA-F]{2})|&#[xX]([0-9a-fA-F]{1,6});?|&#([0-9]{1,7});?|\\([0-7]{1,3})|&([A-Za-z0-9]{1,32});|\\(.)";
 
 /// A text with its escapes replaced.

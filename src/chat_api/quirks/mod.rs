@@ -14,11 +14,12 @@ mod tests;
 
 /// Where servers say how long to wait before the next try.
 pub(super) mod delays {
-    /// Headers with seconds, a date, or a length such as `1m2s`. `LiteLLM` passes on the header of the
-    /// provider.
+    /// Headers with seconds, a date, or a length such as `1m2s`. `LiteLLM` passes on the header of
+    /// the provider.
     pub(crate) const HEADERS: [&str; 2] = ["retry-after", "llm_provider-retry-after"];
 
-    /// Kinds of rate limits, as they end the headers `x-ratelimit-remaining` and `x-ratelimit-reset`.
+    /// Kinds of rate limits, as they end the headers `x-ratelimit-remaining` and
+    /// `x-ratelimit-reset`.
     pub(crate) const RATE_LIMITS: [&str; 3] = ["", "-requests", "-tokens"];
 
     /// Fields in a body: Google's `RetryInfo`, and the headers that a gateway quotes.

@@ -137,7 +137,8 @@ impl ReplyAssembler {
         let Some(mut choice) = choice else {
             return Ok(());
         };
-        // An error of the provider behind a gateway, which may have sent a part of the reply before.
+        // An error of the provider behind a gateway, which may have sent a part of the reply
+        // before.
         let message = choice.message.as_mut().map(|message| take(&mut message.error));
         let errors = [Some(take(&mut choice.error)), Some(take(&mut choice.delta.error)), message];
         if let Some(error) = errors.into_iter().flatten().find(LooseValue::is_meaningful) {

@@ -30,8 +30,8 @@ impl<'t> Literal<'t> {
         self.rest.trim().is_empty().then_some(value)
     }
 
-    /// Reads a value. The names of fields may be without quotes if `allows_bare_keys`. Brackets that
-    /// are missing at the end of the text are taken as closed.
+    /// Reads a value. The names of fields may be without quotes if `allows_bare_keys`. Brackets
+    /// that are missing at the end of the text are taken as closed.
     pub(super) fn value(&mut self, allows_bare_keys: bool) -> Option<Value> {
         self.rest = self.rest.trim_start();
         if let Some(quote) = self.quote() {
@@ -88,7 +88,8 @@ impl<'t> Literal<'t> {
         Some(fields)
     }
 
-    /// Skips the closing bracket; at the end of the text, or of the tag around it, it may be missing.
+    /// Skips the closing bracket; at the end of the text, or of the tag around it, it may be
+    /// missing.
     fn ends_with(&mut self, close: &str) -> bool {
         self.skip(close) || self.rest.is_empty() || self.rest.starts_with("</")
     }

@@ -218,8 +218,8 @@ fn show_finding(name: &str, finding: &Finding, below: &[String], output: &mut Ou
     output.print_marked(&format!("{mark:MARK_COLUMNS$}"), tone, &lines.join(&indent));
 }
 
-/// The lines of a text, which may quote a server: on a terminal it is wrapped between words, but not between backquotes,
-/// so that commands can be copied.
+/// The lines of a text, which may quote a server: on a terminal it is wrapped between words, but
+/// not between backquotes, so that commands can be copied.
 fn fold(text: &str, indent: &str, output: &Output) -> Vec<String> {
     const UNBROKEN: &str = "\u{a0}";
     let text = printable(text);

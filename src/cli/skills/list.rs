@@ -26,8 +26,8 @@ struct SkillListJson {
     note: Option<String>,
 }
 
-/// Lists the skills that fit a query best, or all. On a terminal the lines are cut to fit; elsewhere
-/// whole descriptions follow a tab.
+/// Lists the skills that fit a query best, or all. On a terminal the lines are cut to fit;
+/// elsewhere whole descriptions follow a tab.
 pub(super) fn run(
     run: &Run,
     query: Option<&str>,

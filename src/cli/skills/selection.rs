@@ -81,8 +81,8 @@ impl SkillSelection {
         }
     }
 
-    /// The entry of the selected skill in a catalogue, and the folders of that: where there are more
-    /// skills than are listed, the skill's own.
+    /// The entry of the selected skill in a catalogue, and the folders of that: where there are
+    /// more skills than are listed, the skill's own.
     pub(super) fn entry(&self, skill: &Skill) -> Result<(SkillSummary, Skills)> {
         let find = |skills: Skills, name: &str| {
             let summary = skills.catalogue().skill_named(name)?.clone();

@@ -26,8 +26,9 @@ impl Root {
     /// keeps its mode. It may be missing: then `old` is `None`, and only the owner may access the
     /// new file. With `is_locked` the caller holds a lock on the folder against other writers, and
     /// a temporary file that a killed writer left is removed. Fails if the file is a link, is not
-    /// writable, has changed since, or has a hard link, which would keep the old content. Returns the replaced file: other processes may have appended to
-    /// it after `old`, which the caller must carry over.
+    /// writable, has changed since, or has a hard link, which would keep the old content. Returns
+    /// the replaced file: other processes may have appended to it after `old`, which the caller
+    /// must carry over.
     pub fn save(
         &self,
         name: &str,

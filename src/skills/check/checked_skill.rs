@@ -50,7 +50,8 @@ fn unopened_problem(summary: &SkillSummary, message_for_model: String) -> Proble
     Problem::new(summary.error_rule, "", message)
 }
 
-/// Adds the Python problems of the skills, and what this machine lacks for them; every interpreter is started once.
+/// Adds the Python problems of the skills, and what this machine lacks for them; every interpreter
+/// is started once.
 ///
 /// # Errors
 ///

@@ -21,7 +21,7 @@ pub(super) fn check(skill: &Skill, document: &DocumentText, findings: &mut Findi
 }
 
 /// Whether a text is a valid skill name.
-pub(crate) fn is_name(name: &str) -> bool {
+pub fn is_valid_name(name: &str) -> bool {
     invalid_name_reason(name).is_none()
 }
 
@@ -32,7 +32,7 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
     let line = document.line_of("name");
     if let Some(reason) = invalid_name_reason(&name) {
         let message = format!("the name `{}` is not valid: {reason}", display_value(&name));
-        let folder = Some(skill.folder_name().into_owned()).filter(|name| is_name(name));
+        let folder = Some(skill.folder_name().into_owned()).filter(|name| is_valid_name(name));
         let nearest = nearest_valid_name(&name).filter(|name| Some(name) != folder.as_ref());
         let problem = document.problem(Rule::InvalidName, line, message);
         findings.add(match (folder.as_deref().map(quoted_name), nearest) {
@@ -54,7 +54,7 @@ fn check_name(skill: &Skill, document: &DocumentText, findings: &mut Findings) {
         );
         let problem = document.problem(Rule::NameFolder, line, message);
         let problem = problem.into_note_if(is_extended(&name, &skill.folder_name()));
-        findings.add(if is_name(&skill.folder_name()) {
+        findings.add(if is_valid_name(&skill.folder_name()) {
             let own = quoted_name(&folder);
             problem.with_fix(format!("write `name: {own}`, or rename the folder"))
         } else {

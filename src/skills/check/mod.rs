@@ -32,7 +32,7 @@ mod scripts;
 mod tests;
 
 pub use checked_skill::{CheckedSkill, add_python_problems};
-pub(super) use fields::is_name;
+pub use fields::is_valid_name;
 pub use python::check_python;
 
 /// Returns all problems of a skill except those of its Python, sorted by file and line.

@@ -13,7 +13,7 @@ use percent_encoding::percent_decode_str;
 use super::mentions::{Mention, MentionKind, find_mentions};
 use super::own_paths::MentionContext;
 use super::scripts::CommandCheck;
-use super::{DocumentText, Findings, Place, is_name, list_names};
+use super::{DocumentText, Findings, Place, is_valid_name, list_names};
 use crate::names::is_plugin;
 use crate::skill::DOCUMENT_NAME;
 use crate::{Problem, Rule, Skill};
@@ -322,7 +322,7 @@ impl FileLookup<'_> {
 /// The name of the skill whose document a path would be, beside this one.
 fn sibling_of(path: &str) -> Option<String> {
     let name = path.strip_prefix("../")?.strip_suffix("/SKILL.md")?;
-    is_name(name).then(|| name.to_owned())
+    is_valid_name(name).then(|| name.to_owned())
 }
 
 fn file_name(path: &str) -> &str {

@@ -47,8 +47,8 @@ fn split_line(text: &str) -> (&str, &str) {
     text.split_at(text.find('\n').map_or(text.len(), |at| at + 1))
 }
 
-/// Whether the lines between two lines of `---` are the fields of a skill, which has a description and
-/// a name, or is for the user only, and not text between two rules.
+/// Whether the lines between two lines of `---` are the fields of a skill, which has a description
+/// and a name, or is for the user only, and not text between two rules.
 pub fn has_fields(source: &str) -> bool {
     let has = |key: &str| source.lines().any(|line| split_key(line).is_some_and(|it| it.0 == key));
     let is_skill = has("name") || has("disable-model-invocation");

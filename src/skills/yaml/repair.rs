@@ -1,9 +1,9 @@
 //! Repair of YAML that the strict reader refused.
 //!
-//! The text is split before each key (or list item) at the first column, and each entry is
-//! read separately: strictly, then with spaces for tabs, then its nested entries one by one, then as the text that its author meant. So an invalid entry does not affect
-//! the others. Each repair is reported: as a warning if the value was kept, as an error if
-//! it was lost.
+//! The text is split before each key (or list item) at the first column, and each entry is read
+//! separately: strictly, then with spaces for tabs, then its nested entries one by one, then as the
+//! text that its author meant. So an invalid entry does not affect the others. Each repair is
+//! reported: as a warning if the value was kept, as an error if it was lost.
 
 use std::borrow::Cow;
 use std::collections::BTreeSet;

@@ -125,7 +125,8 @@ pub(super) fn hints(request: &HintRequest<'_>) -> Vec<String> {
     missing.into_iter().chain(found).flatten().take(limits::HINTS).collect()
 }
 
-/// Hint for a failed run that names variables which scripts do not get, as they look like credentials.
+/// Hint for a failed run that names variables which scripts do not get, as they look like
+/// credentials.
 fn withheld_variables(request: &HintRequest<'_>) -> Option<String> {
     let is_part = |c: char| c.is_alphanumeric() || c == '_';
     let is_named = |name: &&str| {

@@ -106,7 +106,8 @@ impl<'t> MissingPackages<'t> {
             let is_there = installed.contains(&project_name(&requirement))
                 || self.has(&requirement)
                 || package_of(module).is_none() && own_module(request, module).is_some();
-            // Several packages share the first word of a dotted name, so it is not a package itself.
+            // Several packages share the first word of a dotted name, so it is not a package
+            // itself.
             let is_start = |name: &&str| module.starts_with(&format!("{name}."));
             if !is_there
                 && let [name] = &mut self.names[..]

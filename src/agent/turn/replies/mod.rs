@@ -2,9 +2,9 @@
 //! an empty reply, a call that was only announced.
 //!
 //! Calls in text are run only if nothing else can be meant: the text is nothing but calls, and each
-//! has the mark of the conversation, if the model was told one; otherwise it must not be a quotation.
-//! The model is asked again at most once for each kind of reply in a turn; question and reply do not
-//! stay in the conversation.
+//! has the mark of the conversation, if the model was told one; otherwise it must not be a
+//! quotation. The model is asked again at most once for each kind of reply in a turn; question and
+//! reply do not stay in the conversation.
 
 use std::collections::BTreeSet;
 
@@ -309,9 +309,9 @@ fn numbered(calls: &[TextCall], conversation: &Conversation) -> Vec<ToolCall> {
     calls.iter().enumerate().map(|(at, call)| call.to_call(first + at)).collect()
 }
 
-/// Whether the first reply of a turn describes a call instead of making it: it names an offered tool,
-/// or has code that a tool runs. Not of a model that has made calls, nor for a question about code,
-/// nor where the model may have read of the tool.
+/// Whether the first reply of a turn describes a call instead of making it: it names an offered
+/// tool, or has code that a tool runs. Not of a model that has made calls, nor for a question about
+/// code, nor where the model may have read of the tool.
 fn describes_call(text: &str, conversation: &Conversation, tools: &Tools<'_>) -> bool {
     let messages = conversation.messages();
     let has_called =

@@ -39,8 +39,8 @@ pub(super) fn names_tool(conversation: &Conversation, tools: &Tools<'_>) -> bool
     any_decoded(&sendable(&text), has_name).unwrap_or(true)
 }
 
-/// Whether one of these calls stands in what the model has read, or has shown as an answer: the same
-/// tool with the same arguments. With `is_prompted` an answer with a call is one that failed.
+/// Whether one of these calls stands in what the model has read, or has shown as an answer: the
+/// same tool with the same arguments. With `is_prompted` an answer with a call is one that failed.
 pub(super) fn are_shown(
     calls: &[TextCall],
     conversation: &Conversation,

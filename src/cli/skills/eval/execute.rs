@@ -91,8 +91,8 @@ fn is_expected(expected: &ExpectedSkill, first: Option<&str>, suite: &Suite) -> 
     }
 }
 
-/// A task fails if the model failed or an assertion does not hold, and passes if all hold; if neither
-/// is known, it was not judged.
+/// A task fails if the model failed or an assertion does not hold, and passes if all hold; if
+/// neither is known, it was not judged.
 fn verdict(record: &RunRecord, command: &EvalCommand) -> Option<bool> {
     let verdicts = || record.expectations.iter().map(|it| it.passed);
     if record.error.is_some() {

@@ -1,5 +1,5 @@
-//! Assertions in prose, decided by a model. What it judges is data in JSON, and only a reply that is
-//! nothing but the verdict counts.
+//! Assertions in prose, decided by a model. What it judges is data in JSON, and only a reply that
+//! is nothing but the verdict counts.
 
 use serde::Deserialize;
 use serde_json::{Value, json};

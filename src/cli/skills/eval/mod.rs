@@ -121,8 +121,8 @@ impl Suite {
 }
 
 impl Evaluation<'_> {
-    /// The results of a kind that count: of the cases that the suite has, and of as many runs as are
-    /// asked for.
+    /// The results of a kind that count: of the cases that the suite has, and of as many runs as
+    /// are asked for.
     fn records(&self, suite: &Suite, kind: EvalKind) -> Vec<&RunRecord> {
         let runs = suite.runs(kind, self.command.runs);
         runs.filter_map(|planned| self.store.record(&planned.key)).collect()
@@ -188,7 +188,8 @@ fn check_places(command: &EvalCommand, run: &Run, suites: &[Suite]) -> Result<()
     opened.map(drop).map_err(|error| write_error(&file, &error))
 }
 
-/// Returns an error if this is something else than a file, such as a pipe, which would be waited for.
+/// Returns an error if this is something else than a file, such as a pipe, which would be waited
+/// for.
 fn check_file(file: &Path) -> Result<()> {
     if file.exists() && !file.is_file() {
         return Err(write_error(file, &io::Error::other("it is not a regular file")));

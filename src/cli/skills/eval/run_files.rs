@@ -37,8 +37,8 @@ pub(super) fn write(
     Ok(())
 }
 
-/// Writes a file below a folder, and the folders above it, never through a link, which a test or the
-/// author of a checkout may have left there.
+/// Writes a file below a folder, and the folders above it, never through a link, which a test or
+/// the author of a checkout may have left there.
 pub(super) fn write_file(folder: &Path, below: &Path, text: &str) -> Result<()> {
     let path = folder.join(below);
     let written = create_below(folder, below.parent().unwrap_or(below)).and_then(|()| {

@@ -1,5 +1,5 @@
-//! The results in the folder of `--out`: a line of JSON each, appended when a run has ended, so that
-//! a later evaluation goes on where this one stopped.
+//! The results in the folder of `--out`: a line of JSON each, appended when a run has ended, so
+//! that a later evaluation goes on where this one stopped.
 //!
 //! The folder may come from a checkout. So a line ends with its HMAC by a key in the user's data,
 //! without which it does not count, and no links below the folder are followed.
@@ -179,8 +179,8 @@ impl Store {
         Ok(())
     }
 
-    /// Where the working folder of a task stays for people to look at: the folder of `--out`, and the
-    /// path below it. `None`: it does not stay.
+    /// Where the working folder of a task stays for people to look at: the folder of `--out`, and
+    /// the path below it. `None`: it does not stay.
     pub(super) fn outputs(&self, key: &RunKey) -> Option<(PathBuf, PathBuf)> {
         let folder = self.folder().filter(|_| key.kind != EvalKind::Trigger)?;
         Some((folder.to_path_buf(), run_folder(key)))
@@ -195,7 +195,8 @@ fn is_own(line: &[u8], key: Option<&[u8]>) -> bool {
     })
 }
 
-/// The key of this user's results, which is made for the first ones; the error is why there is none.
+/// The key of this user's results, which is made for the first ones; the error is why there is
+/// none.
 fn key(data: Option<&Path>) -> std::result::Result<Vec<u8>, String> {
     let data = data.ok_or("HOME is not set")?;
     let failed = |error: OpenError| format!("`{}`: {error}", data.join(KEY_FILE).display());

@@ -1,9 +1,9 @@
 //! Changes of a skills folder that are made whole or not at all.
 //!
-//! New skills are prepared in a temporary folder, where the user can look at them as long as needed.
-//! Then they and the new lock file are written to a hidden folder in the skills folder, which is
-//! locked. Renaming that folder decides: before, a change that was interrupted is undone; afterwards
-//! it is finished, by the next command if need be, if the user's data has its record
+//! New skills are prepared in a temporary folder, where the user can look at them as long as
+//! needed. Then they and the new lock file are written to a hidden folder in the skills folder,
+//! which is locked. Renaming that folder decides: before, a change that was interrupted is undone;
+//! afterwards it is finished, by the next command if need be, if the user's data has its record
 //! ([`ChangeRecord`]). Each skill is put in its place by one rename.
 
 use std::collections::BTreeMap;
@@ -87,7 +87,8 @@ impl Staging {
         self.root.as_ref().map_or_else(|| Ok(LockFile::default()), LockFile::read)
     }
 
-    /// Finishes or undoes an interrupted change of this user, unless another command is at work there.
+    /// Finishes or undoes an interrupted change of this user, unless another command is at work
+    /// there.
     pub(crate) fn recover(folder: &Path, data: Option<&Path>) -> io::Result<()> {
         if folder.join(INSTALL_FOLDER).symlink_metadata().is_err() {
             return Ok(());
@@ -163,9 +164,10 @@ impl Staging {
         let _ = fs::remove_dir_all(self.new_folder().join(name));
     }
 
-    /// Locks the skills folder, which is created if it is missing, puts the prepared skills in their
-    /// places, removes those that only the old lock file has, and replaces the lock file. After an
-    /// error everything is as before, or the next command finishes the change; the error says which.
+    /// Locks the skills folder, which is created if it is missing, puts the prepared skills in
+    /// their places, removes those that only the old lock file has, and replaces the lock file.
+    /// After an error everything is as before, or the next command finishes the change; the error
+    /// says which.
     pub(crate) fn commit(
         &self,
         change: &StagedChange<'_>,
@@ -371,7 +373,8 @@ fn finish(folder: &Path) -> io::Result<()> {
 /// of the old one: what tools created and what the user added.
 fn put([new, place]: [&Path; 2], files: &FileDigests, listed: &FileDigests) -> io::Result<()> {
     let opened = |folder: &Path| Root::open(folder).ok().filter(|_| !folder.is_symlink());
-    // Nothing else, unless the folder is the old version already, as its added files are moved last.
+    // Nothing else, unless the folder is the old version already, as its added files are moved
+    // last.
     let is_new = opened(new).is_some_and(|root| file_digests(&root).as_ref() == Ok(files));
     let is_put = || {
         opened(place).is_some_and(|root| {

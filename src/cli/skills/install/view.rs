@@ -218,8 +218,8 @@ impl View<'_> {
         }
     }
 
-    /// Lists files that differ, with the lines of text that do. `there`: the present files, of which
-    /// those that are not listed are not the source's, and not shown.
+    /// Lists files that differ, with the lines of text that do. `there`: the present files, of
+    /// which those that are not listed are not the source's, and not shown.
     fn differences(&mut self, folders: &[PathBuf; 2], [there, listed, new]: [&FileDigests; 3]) {
         let old: FileDigests =
             there.clone().into_iter().filter(|it| listed.contains_key(&it.0)).collect();

@@ -24,6 +24,7 @@ use skills::Skill;
 use skills::needs::{InferredPackage, NamedNeeds, Needs};
 use skills::packages::nearly_named;
 use skills::programs::install_command;
+use skills::python::setup_command;
 
 mod build;
 mod command_runner;
@@ -247,14 +248,13 @@ fn left_out_error(skill: &Skill, packages: &[InferredPackage]) -> Error {
         skill.name
     );
     let certain: Vec<&str> = packages.iter().filter_map(InferredPackage::to_install).collect();
-    let address = shell_quoted(skill.address.as_ref());
     let error = Error::new(ErrorKind::Io, text);
     if certain.is_empty() {
         return error
             .with_hint("check the names, then name after the skill what you want to install");
     }
-    let (certain, command) = (certain.join(" "), "skills-runner skills setup");
-    error.with_hint(format!("to install {certain}: {command} {address} --yes"))
+    let command = setup_command(skill, &["--yes"]);
+    error.with_hint(format!("to install {}: {command}", certain.join(" ")))
 }
 
 fn outcome_name(outcome: SetupOutcome) -> &'static str {
