@@ -158,7 +158,7 @@ fn files_in_the_other_folder_are_named() {
         (
             "total.py --all",
             127,
-            "`total.py` is a script of the skill: run_python_script {\"file_path\":\"scripts/total.py\",\"skill_name\":\"s\"}",
+            "`total.py` is a script of the skill: run_python_script {\"args\":[],\"file_path\":\"scripts/total.py\",\"skill_name\":\"s\"}",
         ),
     ];
     assert_hints("run_command", "command", Some("s"), &in_work);

@@ -5,6 +5,7 @@ use std::slice;
 
 use serde_json::{Value, json};
 
+use crate::tools::hints::call_to_run;
 use crate::tools::program::is_script;
 use crate::tools::{ToolContext, Tools};
 use base::limits;
@@ -236,8 +237,8 @@ pub(super) fn call_of_script(
     let skills = catalogue.usable().filter_map(|skill| context.skills.open(&skill.name).ok());
     let mut having = skills.filter(|skill| skill.open_readable(path).is_ok());
     let skill = having.next().filter(|_| having.next().is_none())?;
-    let call = json!({"skill_name": skill.name, "file_path": path, "args": args});
-    Some(format!("`{path}` is a file of the skill {}: use run_python_script {call}", skill.name))
+    let call = call_to_run(&skill.name, path, args);
+    Some(format!("`{path}` is a file of the skill {}: use {call}", skill.name))
 }
 
 /// Requires that required text is not empty, where it may not be.

@@ -6,7 +6,7 @@
 
 use std::path::{Path, PathBuf};
 
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use base::limits;
 use base::text;
@@ -101,6 +101,12 @@ impl<'h> HintRequest<'h> {
             None => path_in_skill(&self.skill?.path),
         }
     }
+}
+
+/// The call that runs a script of a skill, for a model to copy.
+pub(super) fn call_to_run(skill: &str, path: &str, args: &[String]) -> String {
+    let call = json!({"skill_name": skill, "file_path": path, "args": args});
+    format!("run_python_script {call}")
 }
 
 /// Returns the hints, the most important first.

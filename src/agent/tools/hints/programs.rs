@@ -3,10 +3,8 @@
 use std::ffi::OsStr;
 use std::path::PathBuf;
 
-use serde_json::json;
-
 use super::misplaced_files::is_in_other_folder;
-use super::{HintRequest, RunKind, quoted_list};
+use super::{HintRequest, RunKind, call_to_run, quoted_list};
 use base::limits;
 use host::files::find_program;
 use skills::programs::{ALTERNATIVES, PROGRAMS, row_of};
@@ -72,7 +70,7 @@ pub(super) fn hint(request: &HintRequest<'_>) -> Option<String> {
 fn script_call(request: &HintRequest<'_>, name: &str) -> Option<String> {
     let path = format!("scripts/{name}");
     let skill = request.skill.filter(|_| is_in_other_folder(request, &path))?;
-    Some(format!("run_python_script {}", json!({"skill_name": skill.name, "file_path": path})))
+    Some(call_to_run(&skill.name, &path, &[]))
 }
 
 fn with_product(program: &str) -> String {

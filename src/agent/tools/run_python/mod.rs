@@ -10,6 +10,7 @@ use serde::Deserialize;
 use serde_json::{Value, json};
 
 use crate::tools::consent::{ConsentKind, ConsentRequest, ConsentSection};
+use crate::tools::hints::call_to_run;
 use crate::tools::program::{
     ProgramKind, ProgramRun, StartFolder, checked_arguments, effects, for_model, not_run,
     output_schema, scratch, skill_of_call,
@@ -203,9 +204,9 @@ pub(super) fn call_named_skill(
             run_script(&arguments, context).map(|result| result.with_note(Some(&note)))
         }
         [script, ..] if is_read => {
-            let call = json!({"skill_name": name, "file_path": script, "args": args});
+            let call = call_to_run(&name, script, &args);
             context.history.needed_skill.replace(Some(name.clone()));
-            Err(format!("{name} is a skill, not a program: run_python_script {call}"))
+            Err(format!("{name} is a skill, not a program: {call}"))
         }
         _ => Err(call_of_skill(&name, ", not a program", context)),
     })
